@@ -16,6 +16,9 @@ CHECKPOINT_EVERY_MOST_MS = 86_400_000
 class Mode(Enum):
     """What other nodes have done when the node of a fragment fails; the strictest is last."""
 
+    AMNESIA = "amnesia"
+    """Nothing: if its state cannot be continued, it begins with an empty one at the newest offsets;
+    results that touch what it has left out are not published."""
     UPSTREAM_BACKUP = "upstream_backup"
     """Nothing: one of them builds the state from the log."""
     PASSIVE_STANDBY = "passive_standby"
@@ -33,7 +36,7 @@ class Reliability:
 
     Args:
         mode: what other nodes do for it.
-        secondaries: the number of other nodes that do it; 0 with `upstream_backup`.
+        secondaries: the number of other nodes that do it; 0 with `amnesia` and `upstream_backup`.
         checkpoint_every_ms: how often its checkpoint is copied; 0 but with `passive_standby`.
     """
 
@@ -63,6 +66,7 @@ class Reliability:
 
 UPSTREAM_BACKUP = Reliability(Mode.UPSTREAM_BACKUP)
 """The default."""
+AMNESIA = Reliability(Mode.AMNESIA)
 
 
 def with_active_standbys(number: int) -> Reliability:

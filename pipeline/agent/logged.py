@@ -11,11 +11,12 @@ from pipeline.agent.state import BackingOff, Failed, Fenced, Lane, Shared, Start
 from pipeline.agent.takeover import Takeover, why_taken
 from pipeline.catalog.fragment_owners import Claim
 from pipeline.catalog.records import NodeRecord, OwnerRecord, Transfer
+from pipeline.clock import rfc3339
 from pipeline.event_log.event import EventKind, LoggedEvent, one_line
 from pipeline.event_log.places import NO_OWNER
 from pipeline.ids import Epoch, FragmentId, Millis, NodeId
 from pipeline.lanes.events import LaneStarted
-from pipeline.markers.commit_marker import NO_BATCH
+from pipeline.markers.commit_marker import NO_BATCH, CommitMarker
 
 
 def log_run(before: Lane, after: Lane, shared: Shared, event: Event, now: Now) -> Effects:
@@ -29,9 +30,10 @@ def log_run(before: Lane, after: Lane, shared: Shared, event: Event, now: Now) -
         now: the present.
     """
     if isinstance(event, LaneStarted) and event.lane == after.id:
-        found = _started(before, event, shared.node, now)
-    else:
-        found = _failed(before, after, shared.node, now)
+        started = _started(before, event, shared.node, now)
+        gap = None if started is None else _gap(event, shared.node, now)
+        return tuple(LogEvent(one) for one in (gap, started) if one is not None)
+    found = _failed(before, after, shared.node, now)
     return () if found is None else (LogEvent(found),)
 
 
@@ -64,8 +66,37 @@ def _started(before: Lane, event: LaneStarted, node: NodeId, now: Now) -> Logged
         ("batch", str(marker.batch)),
     )
     how = "" if rebuilding is None else "its state was rebuilt from the log"
+    if _begins_after_gap(marker):
+        how = "without state, at the newest records"
     entry = _entry(EventKind.STARTED, event.lane.fragment, node, now.wall_ms)
     return replace(entry, why=how, facts=facts, parts_ms=tuple(parts))
+
+
+def _gap(event: LaneStarted, node: NodeId, now: Now) -> LoggedEvent | None:
+    """The gap after which a lane has begun; None: there is none.
+
+    It is logged again if the lane is started again before it has written a batch.
+    """
+    marker = event.marker
+    gap = marker.gap
+    if gap is None or not _begins_after_gap(marker):
+        return None
+    since = () if gap.since_ms is None else (("since", rfc3339(gap.since_ms)),)
+    facts = (
+        ("epoch", str(event.epoch)),
+        ("incarnation", gap.incarnation),
+        ("omitted", str(gap.offsets)),
+        *since,
+        ("newest", rfc3339(gap.newest_ms)),
+        ("until", rfc3339(gap.until_ms)),
+    )
+    return replace(_entry(EventKind.GAP, event.lane.fragment, node, now.wall_ms), facts=facts)
+
+
+def _begins_after_gap(marker: CommitMarker) -> bool:
+    """Whether no batch was written since a gap."""
+    gap = marker.gap
+    return gap is not None and gap.incarnation == marker.incarnation and marker.judged is None
 
 
 def _failed(before: Lane, after: Lane, node: NodeId, now: Now) -> LoggedEvent | None:

@@ -338,6 +338,7 @@ class Performer:
             begins=deployed.begins,
             succession=deployed.succession,
             begun_anew=deployed.begun_anew,
+            amnesia=deployed.record.amnesia,
         )
         return self._context.make_lane(settings, followed)
 

@@ -46,10 +46,10 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
             shown, error = LaneState.WAITING, _open_transactions(held, now)
         elif running.time.is_full:
             shown, error = LaneState.WAITING, _FULL
-    if shown is not LaneState.RUNNING:
-        running = None
+    running = running if shown is LaneState.RUNNING else None
     by_topic = {} if running is None else lags_by_topic(running, now.steady_ms)
-    totals = Totals() if lane.marker is None else lane.marker.totals
+    marker = lane.marker
+    totals, gap = (Totals(), None) if marker is None else (marker.totals, marker.gap)
     held_back = None if running is None else _held_back(lane, running, now)
     lag_ms = max((lag.age_ms for lag in by_topic.values()), default=None)
     stalled_ms = None if running is None else stalled_since(running, lag_ms, now.steady_ms)
@@ -69,7 +69,7 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
         records_out=totals.records_out,
         lag_records=sum(lag.records for lag in by_topic.values()) if by_topic else None,
         lag_ms=lag_ms,
-        boundary_ms=None if lane.marker is None else lane.marker.boundary_ms,
+        boundary_ms=None if marker is None else marker.boundary_ms,
         dead_letters=totals.dead_letters,
         late_dropped=totals.late_dropped,
         skipped=totals.skipped,
@@ -99,6 +99,8 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
         unreachable=missing,
         writers=_writers(running) if running else (),
         expiring=lane.expiring.found,
+        gap_until_ms=gap.until_ms if gap else None,
+        gap_omitted=gap.offsets if gap else 0,
     )
 
 

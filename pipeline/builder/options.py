@@ -84,9 +84,9 @@ class Placement:
     apart: Sequence[str] | None = None
 
 
-ReliabilityMode = Literal["upstream_backup", "passive_standby", "active_standby"]
-"""What other nodes have done when a node fails: nothing; or some have copied the checkpoint, or
-repeated the batches."""
+ReliabilityMode = Literal["amnesia", "upstream_backup", "passive_standby", "active_standby"]
+"""What other nodes have done when a node fails: nothing, and a lost state is not built again, or it
+is; or some have copied the checkpoint, or repeated the batches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +95,8 @@ class Reliability:
 
     Args:
         mode: `upstream_backup`, another node builds the state from the log; `passive_standby`, one
-            goes on from a copy of the checkpoint; `active_standby`, one that follows it goes on.
+            goes on from a copy of the checkpoint; `active_standby`, one that follows it goes on;
+            `amnesia`, another one begins without state, and leaves out what depends on the lost.
         secondaries: with a standby, the number of other nodes that are one, 1 to 5; 1 if left out.
         checkpoint_every: with `passive_standby`, how often the checkpoint is copied: a duration
             from 1s to 1d; 10s if left out.

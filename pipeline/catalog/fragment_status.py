@@ -81,6 +81,9 @@ class FragmentStatus(Record):
             empty if it does not run.
         expiring: records that it needs and that retention removes soon, or has removed; None: not
             examined.
+        gap_until_ms: event time up to which results are left out since its state was lost; None: it
+            was not, or that time is over.
+        gap_omitted: number of offsets that were passed over then.
     """
 
     network: NetworkId
@@ -125,6 +128,8 @@ class FragmentStatus(Record):
     settles_at_ms: Millis | None = None
     unreachable: str = ""
     expiring: tuple[ExpiringRecords, ...] | None = None
+    gap_until_ms: Millis | None = None
+    gap_omitted: int = 0
 
     @property
     def ahead_ms(self) -> int:

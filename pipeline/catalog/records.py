@@ -33,7 +33,7 @@ from pipeline.lanes.source_ids import Begin
 from pipeline.markers.deploys import NO_DEPLOY, DeployId
 from pipeline.planner.state import OnChange
 from pipeline.priority import Priority
-from pipeline.reliability import Reliability, with_active_standbys, with_passive_standbys
+from pipeline.reliability import AMNESIA, Reliability, with_active_standbys, with_passive_standbys
 
 DEFAULT_CAPACITY = 100
 
@@ -418,6 +418,8 @@ class FragmentRecord(Record):
             there are active ones.
         checkpoint_every_ms: how often its checkpoint is copied; 0: it is not.
         priority: whether it runs while the nodes have too little room for all fragments.
+        amnesia: whether it begins with an empty state if that cannot be continued; False if there
+            are secondaries.
     """
 
     network: NetworkId
@@ -437,12 +439,15 @@ class FragmentRecord(Record):
     passive_standbys: int = 0
     checkpoint_every_ms: int = 0
     priority: Priority = Priority.NORMAL
+    amnesia: bool = False
 
     @property
     def reliability(self) -> Reliability:
         """How another node goes on with it when its own one fails."""
         if self.passive_standbys and not self.active_standbys:
             return with_passive_standbys(self.passive_standbys, self.checkpoint_every_ms)
+        if self.amnesia and not self.active_standbys:
+            return AMNESIA
         return with_active_standbys(self.active_standbys)
 
     @property
@@ -454,7 +459,8 @@ class FragmentRecord(Record):
     def without_placement(self) -> "FragmentRecord":
         """All of it that decides what its lanes do; where and when they run is no part of that."""
         alone = replace(self, active_standbys=0, passive_standbys=0, checkpoint_every_ms=0)
-        return replace(alone, nodes="", apart=(), cost_us=0, priority=Priority.NORMAL)
+        alone = replace(alone, amnesia=False, priority=Priority.NORMAL)
+        return replace(alone, nodes="", apart=(), cost_us=0)
 
     def decided(self, life: NetworkLife) -> Mapping[StreamName, Begin]:
         """The beginnings of its streams in a lane's terms, within a life of the network."""

@@ -116,6 +116,7 @@ def as_data(one: ObservedFragment, now_ms: Millis) -> JsonObject:
         "batch_ms": status.batch_ms,
         "last_error": status.last_error,
         "rebuild": _rebuild_data(one),
+        "gap": _gap_data(status),
     }
 
 
@@ -208,6 +209,21 @@ def _rebuild_data(one: ObservedFragment) -> JsonObject | None:
     }
 
 
+def _gap_data(status: FragmentStatus) -> JsonObject | None:
+    """What is left out since its state was lost; None: nothing."""
+    if status.gap_until_ms is None:
+        return None
+    return {"until": rfc3339(status.gap_until_ms), "offsets": status.gap_omitted}
+
+
+def _gap_text(status: FragmentStatus) -> str:
+    until_ms = status.gap_until_ms
+    if until_ms is None:
+        return ""
+    omitted = f"{status.gap_omitted:,} offsets were not read"
+    return f"gap: its state was lost, {omitted}; results are complete above {rfc3339(until_ms)}"
+
+
 def _error(one: ObservedFragment) -> str:
     """The error column: the last error on one line, or why a fragment without an error waits.
 
@@ -241,6 +257,7 @@ def _wait(one: ObservedFragment, status: FragmentStatus) -> str:
     if one.waits_for:
         return f"waits for {', '.join(one.waits_for)}"
     waits = (
+        _gap_text(status),
         _unreachable(status),
         _unread(one),
         _late(status),

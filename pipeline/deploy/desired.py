@@ -21,6 +21,7 @@ from pipeline.planner.digest import fragment_digest
 from pipeline.planner.inputs import Begins
 from pipeline.planner.plan import Fragment, Plan
 from pipeline.planner.state import OnChange
+from pipeline.reliability import Mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,7 @@ def _record(fragment: Fragment, old: FragmentRecord | None, facts: Facts) -> Fra
         passive_standbys=reliability.passive_standbys,
         checkpoint_every_ms=reliability.checkpoint_every_ms,
         priority=fragment.priority,
+        amnesia=reliability.mode is Mode.AMNESIA,
     )
 
 

@@ -19,6 +19,7 @@ class EventKind(StrEnum):
     RESUMED = "resumed"
     CLAIMED = "claimed"
     STARTED = "started"
+    GAP = "gap"
     TAKEN_OVER = "taken-over"
     FAILED = "failed"
     FENCED = "fenced"
@@ -55,6 +56,10 @@ EXPLANATIONS: Mapping[EventKind, str] = MappingProxyType(
         "fences earlier owners.",
         EventKind.STARTED: "The query of a fragment is about to execute its first batch; "
         "`since_last_batch` is the time without output until then.",
+        EventKind.GAP: "A fragment with `reliability: amnesia` has lost its state, and has begun "
+        "without one at the newest records. `omitted` offsets were not read; results above "
+        "`since`, the promise before, and up to `until`, in event time, are withheld or "
+        "incomplete.",
         EventKind.TAKEN_OVER: "The query of a fragment whose owner was lost has written a batch; "
         "each part is the time since the one before it: `noticed`, since the last heartbeat of the "
         "owner, or since the report of its end; `claimed`; `fenced`, so that the owner can write "

@@ -8,6 +8,7 @@ from pipeline.boundaries.next_batch import Batch
 from pipeline.boundaries.promise import watermark_for
 from pipeline.errors import BrokenInvariantError, RetryError
 from pipeline.ids import BatchId, Epoch, Millis, Offset, SchemaHandle
+from pipeline.lanes.gaps import still_open
 from pipeline.lanes.marker_invariants import check_follows
 from pipeline.lanes.needed_letters import DeadLetterSpan, letters_from
 from pipeline.markers.commit_marker import CommitMarker, Judged, Totals
@@ -248,6 +249,7 @@ def next_marker(  # noqa: PLR0913 - what a marker adds to the last one; all by k
         decided=last.decided,
         retired=last.retired,
         outputs_left=last.outputs_left,
+        gap=still_open(last.gap, boundary_ms),
     )
     check_follows(last, marker)
     return marker

@@ -169,6 +169,7 @@ def succeeds(at: CommitMarker, marker: CommitMarker) -> bool:
     """
     begins = marker.incarnation != at.incarnation and marker.judged is None and not marker.chosen
     begins = begins and marker.decided == at.decided  # a deploy carries each choice out
+    begins = begins and marker.gap == at.gap  # after a gap the state is empty
     same = replace(at, incarnation=marker.incarnation, batch=marker.batch)
     return begins and _is_alike(at, marker) and not _leaves(same, marker)
 

@@ -27,6 +27,7 @@ from pipeline.ids import (
 )
 from pipeline.markers.commit_marker import CommitMarker, Judged, LeftOutput, Totals
 from pipeline.markers.deploys import DeployId
+from pipeline.markers.gap import Gap, Omitted
 from pipeline.markers.positions import InputPartition, LeftSource, MarkedSource
 from pipeline.markers.refused import Refused
 from pipeline.markers.signals import ActivityRecord, BoundaryRecord
@@ -78,6 +79,7 @@ def encode_marker(marker: CommitMarker) -> bytes:
             "decided": {"life": marker.decided.life, "version": marker.decided.version},
             "retired": marker.retired,
             "outputs_left": [_left_output(*one) for one in marker.outputs_left.items()],
+            **({} if marker.gap is None else {"gap": _gap(marker.gap)}),
         },
     )
 
@@ -127,6 +129,7 @@ def decode_marker(value: bytes, place: str) -> CommitMarker:
         decided=fields.inner("decided").deploy(),
         retired=fields.number("retired"),
         outputs_left={one.text("id"): one.left_output() for one in fields.listed("outputs_left")},
+        gap=fields.inner("gap").gap() if "gap" in fields.members else None,
     )
 
 
@@ -242,6 +245,20 @@ def _left_output(output: str, left: LeftOutput) -> Mapping[str, Encodable]:
     for topic_id, partition in sorted(left.read):
         by_topic.setdefault(topic_id, {})[str(partition)] = left.read[topic_id, partition]
     return {"id": output, "promised_ms": left.promised_ms, "read": by_topic}
+
+
+def _gap(gap: Gap) -> Mapping[str, Encodable]:
+    return {
+        "incarnation": gap.incarnation,
+        "omitted": [
+            {"topic": at.topic, "partition": at.partition, "begin": at.begin, "end": at.end}
+            for at in gap.omitted
+        ],
+        "since_ms": gap.since_ms,
+        "newest_ms": gap.newest_ms,
+        "until_ms": gap.until_ms,
+        "written_at_ms": gap.written_at_ms,
+    }
 
 
 def _numbered(values: Mapping[int, int]) -> dict[str, int]:
@@ -363,6 +380,24 @@ class _Fields:
                 for topic_id in by_topic.members
                 for partition, offset in by_topic.inner(topic_id).numbered(Offset).items()
             },
+        )
+
+    def gap(self) -> Gap:
+        return Gap(
+            incarnation=Incarnation(self.text("incarnation")),
+            omitted=tuple(
+                Omitted(
+                    TopicName(one.text("topic")),
+                    one.number("partition"),
+                    Offset(one.number("begin")),
+                    Offset(one.number("end")),
+                )
+                for one in self.listed("omitted")
+            ),
+            since_ms=self.instant("since_ms"),
+            newest_ms=Millis(self.number("newest_ms")),
+            until_ms=Millis(self.number("until_ms")),
+            written_at_ms=Millis(self.number("written_at_ms")),
         )
 
     def by_partition(

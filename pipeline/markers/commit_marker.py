@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, TopicId, TopicName
 from pipeline.markers.deploys import NO_DEPLOY, DeployId
+from pipeline.markers.gap import Gap
 from pipeline.markers.positions import InputPartition, LeftSource, MarkedSource, Positions
 from pipeline.markers.refused import Refused
 
@@ -108,6 +109,8 @@ class CommitMarker:
         retired: lowest number for new source ids of the fragment; former lives used those below.
         outputs_left: promise and positions for the latest `OUTPUTS_LEFT` former output topics, by
             their ids.
+        gap: what was left out when the lane began with an empty state, as long as results may come
+            that it touches; None: nothing was.
     """
 
     epoch: Epoch
@@ -138,6 +141,7 @@ class CommitMarker:
     decided: DeployId = NO_DEPLOY
     retired: int = 0
     outputs_left: Mapping[str, LeftOutput] = field(default_factory=dict)
+    gap: Gap | None = None
 
     @property
     def nothing_read(self) -> bool:

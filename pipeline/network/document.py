@@ -29,7 +29,7 @@ from pipeline.network.model import Box, BoxSettings, Limit, Network
 from pipeline.network.outputs import OutputDraft, check_finality, check_keys, read_outputs
 from pipeline.network.placement import Placement, check_apart, read_placement
 from pipeline.network.priority import PRIORITY, read_priority
-from pipeline.network.reliability import RELIABILITY, read_reliability
+from pipeline.network.reliability import RELIABILITY, check_amnesia, read_reliability
 from pipeline.network.streams import (
     PARTITIONS,
     PARTITIONS_MAX,
@@ -212,6 +212,8 @@ class _Loader:
         boxes = self._boxes(drafts, facts, {*streams, *drafts, *broken})
         apart = self._apart((placement, *(one.placement for one in outputs)), drafts, broken)
         self._check_shared(outputs, _routes(drafts))
+        declared = (*self.reliabilities, *(output.reliability for output in outputs))
+        check_amnesia(declared, boxes, self.report)
         check_finality(outputs, boxes, self.report)
         check_keys(outputs, boxes, self.report)
         if name is None:

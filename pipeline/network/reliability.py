@@ -1,10 +1,14 @@
 """`reliability` of a network, an output or a box: how another node goes on when a node fails."""
 
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from pipeline.ids import BoxName
+from pipeline.names import stream_of_box
+from pipeline.network.boxes.traits import traits
 from pipeline.network.declared import Declared
-from pipeline.network.fields import Fields
+from pipeline.network.fields import Fields, Report
+from pipeline.network.model import Box
 from pipeline.network.yaml_reader import YamlMap
 from pipeline.reliability import (
     CHECKPOINT_EVERY_LEAST_MS,
@@ -21,8 +25,6 @@ from pipeline.reliability import (
 RELIABILITY: Final = "reliability"
 _EVERY = "checkpoint_every"
 _MODES = tuple(mode.value for mode in Mode)
-_LATER = ("amnesia",)
-"""Modes that are designed but not implemented in this version."""
 
 
 def read_reliability(fields: Fields, of: BoxName | None) -> Declared[Reliability]:
@@ -49,7 +51,7 @@ def read_reliability(fields: Fields, of: BoxName | None) -> Declared[Reliability
 def _read_parts(fields: Fields) -> Reliability | None:
     mode = _read_mode(fields, "mode")
     number, every_ms = SECONDARIES, CHECKPOINT_EVERY_MS
-    if mode is Mode.UPSTREAM_BACKUP:
+    if mode is Mode.AMNESIA or mode is Mode.UPSTREAM_BACKUP:
         _refuse(
             fields,
             "secondaries",
@@ -72,9 +74,48 @@ def _read_parts(fields: Fields) -> Reliability | None:
     return mode and _of(mode, number, every_ms)
 
 
+def check_amnesia(
+    declared: Iterable[Declared[Reliability]], boxes: Sequence[Box], report: Report
+) -> None:
+    """Report boxes with state that may leave results out although others with state read them.
+
+    Those would compute wrong results: a box knows what its input lacks no more than a reader does.
+
+    Args:
+        declared: of the boxes and the outputs.
+        boxes: in topological order.
+        report: receives mistakes.
+    """
+    stateful = {box.name for box in boxes if traits(box).stateful}
+    for one in declared:
+        if one.of in stateful and one.value is not None and one.value.mode is Mode.AMNESIA:
+            reader = _with_state_behind(one.of, boxes)
+            if reader is not None:
+                message = (
+                    f"box {one.of} cannot have {RELIABILITY}: {Mode.AMNESIA.value}, since "
+                    f"{reader.kind} {reader.name} keeps state of its results"
+                )
+                hint = (
+                    "results of a box with state are wrong if its input lacks some: write "
+                    f"{Mode.AMNESIA.value} at {reader.name}, and another mode here"
+                )
+                report.add(message, one.line, box=one.of, hint=hint)
+
+
+def _with_state_behind(name: BoxName, boxes: Sequence[Box]) -> Box | None:
+    """The first box with state that reads a box, directly or through others; None: none does."""
+    reached = {stream_of_box(name)}
+    for box in boxes:
+        if reached.intersection(box.inputs):
+            if traits(box).stateful:
+                return box
+            reached.add(stream_of_box(box.name))
+    return None
+
+
 def _of(mode: Mode, secondaries: int, every_ms: int) -> Reliability:
     match mode:
-        case Mode.UPSTREAM_BACKUP:
+        case Mode.AMNESIA | Mode.UPSTREAM_BACKUP:
             return Reliability(mode)
         case Mode.PASSIVE_STANDBY:
             return with_passive_standbys(secondaries, every_ms)
@@ -93,10 +134,6 @@ def _read_mode(fields: Fields, key: str) -> Mode | None:
     """None: missing, or invalid (reported)."""
     found = fields.text(key)
     if found is None:
-        return None
-    if found.value in _LATER:
-        message = f"{key} of {fields.what}: {found.value} is not supported yet"
-        fields.problem(message, found.line, hint=f"write {' or '.join(_MODES)}")
         return None
     word = fields.choice(key, _MODES, "")
     return Mode(word) if word else None

@@ -10,6 +10,7 @@ from pipeline import durations, sizes
 from pipeline.counting import counted
 from pipeline.ids import FragmentName
 from pipeline.labels import format_selector
+from pipeline.network.boxes.shape import reach_ms
 from pipeline.network.boxes.traits import Keeps, Lateness
 from pipeline.network.model import ExternalStream, KeyFormat, Load, Silence
 from pipeline.planner.boxes.catalogue import facts, keeps
@@ -107,6 +108,8 @@ def _placement(fragment: Fragment) -> Iterator[str]:
 def _reliability(fragment: Fragment) -> str:
     """What another node does when that of a fragment fails, and the price of it."""
     found, has_state = fragment.reliability, fragment.stateful_box is not None
+    if found.mode is Mode.AMNESIA:
+        return f"{found}: {_amnesia(fragment)}"
     if found.mode is Mode.UPSTREAM_BACKUP:
         then = "builds its state from the log" if has_state else "goes on from its positions"
         return f"{found}: if its node fails, another one {then}; costs nothing before"
@@ -124,13 +127,27 @@ def _reliability(fragment: Fragment) -> str:
     )
 
 
+def _amnesia(fragment: Fragment) -> str:
+    """What is left out after a failure, and for how long."""
+    if fragment.stateful_box is None:
+        return "it has no state to lose; another node goes on from its positions"
+    longest_ms = max(reach_ms(fragment.shape, stream.name) for stream in fragment.inputs)
+    withheld = "incomplete" if not fragment.shape.waits else "withheld"
+    return (
+        "if its state is lost, another node begins without state at the newest records; results "
+        f"that the records before could touch are {withheld}, for up to "
+        f"{durations.format(longest_ms)} of event time; costs nothing before"
+    )
+
+
 def _failures(fragment: Fragment, plan: Plan) -> Iterator[str]:
     """How many nodes and brokers may fail at once."""
     nodes = node_failures(fragment)
     if nodes is None:
         text = "all nodes but one: it has no state to build"
     else:
-        text = f"{counted(nodes, 'node')} without building its state, all but one in all"
+        lost = "losing" if fragment.reliability.mode is Mode.AMNESIA else "building"
+        text = f"{counted(nodes, 'node')} without {lost} its state, all but one in all"
     yield from _fact("may fail", text)
     if (found := planned_failures(fragment, plan)) is not None:
         yield from _fact("", f"brokers, with the topics as planned: {found.words}")
@@ -185,9 +202,10 @@ def _event_time(fragment: Fragment) -> str:
 
 
 def _guarantees(fragment: Fragment) -> Iterator[str]:
-    yield from _fact(
-        "guarantees", "stable records are exact: none lost, none twice, final once written"
-    )
+    exact = "stable records are exact: none lost, none twice, final once written"
+    if fragment.reliability.mode is Mode.AMNESIA and fragment.stateful_box is not None:
+        exact = "stable records are exact and final once written; those in a gap are left out"
+    yield from _fact("guarantees", exact)
     elements = ", and as in the array" if fragment.traits.explodes else ""
     yield from _fact("", f"order: {_ORDER[fragment.traits.keeps]}{elements}")
     yield from _fact("", _when_missing(fragment))

@@ -8,6 +8,7 @@ from pipeline.network.model import Network
 from pipeline.planner.draft import Draft
 from pipeline.planner.passes.check_topics import check_topics
 from pipeline.planner.passes.cut import cut
+from pipeline.planner.passes.limit_amnesia import limit_amnesia
 from pipeline.planner.passes.list_topics import list_topics
 from pipeline.planner.passes.merge_aggregates import merge_aggregates
 from pipeline.planner.passes.name_outputs import name_outputs
@@ -28,6 +29,7 @@ PASSES: tuple[Pass, ...] = (
     cut,
     share_limits,
     share_box_settings,
+    limit_amnesia,
     list_topics,
     check_topics,
 )

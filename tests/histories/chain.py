@@ -10,7 +10,7 @@ from typing import Final
 
 from pipeline.ids import NetworkId, NetworkName
 from tests.histories import deploys
-from tests.histories.documents import CHANGES, NEEDS_NOTHING, Net
+from tests.histories.documents import CHANGES, FORGETS, NEEDS_NOTHING, Net
 from tests.histories.node import OWNER
 from tests.histories.reference import Ledger, Wrong
 from tests.histories.world import Commit, Scene
@@ -113,6 +113,8 @@ class Chain:
                 key[1], self.scene.kafka, self.scene.undecided, self.wrong, {}
             )
         ledger.begins = deployment.begins.get(key[1], {})
+        nets = (one.net for one in self.scene.deployments.values())
+        ledger.may_forget = any(net.secondaries == FORGETS for net in nets)
         executed = commit.executed
         reads = executed.reads if executed is not None else {}
         self.log(

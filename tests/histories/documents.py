@@ -16,6 +16,9 @@ WITHIN_MS: Final = 3_000
 TOPICS: Final = ("t0", "t1", "t2", "t3")
 """External topics; each has at most one stream in a document."""
 RELIABILITY: Final = "reliability"
+FORGET: Final = "forget"
+FORGETS: Final = -1
+"""Instead of a number of secondaries: a lost state is not built again."""
 PRIORITY: Final = "priority"
 PRIORITIES: Final = ("high", "normal", "low")
 TRIM: Final = "trim"
@@ -147,6 +150,8 @@ def schema_of(kind: str) -> str:
 
 def _reliability_text(secondaries: int) -> str:
     """A reliability in YAML."""
+    if secondaries == FORGETS:
+        return "amnesia"
     if secondaries > 1:
         return f"{{mode: active_standby, secondaries: {secondaries}}}"
     return "active_standby" if secondaries else "upstream_backup"
@@ -380,6 +385,12 @@ def _reliability(net: Net, rng: Random) -> Net | None:
     return replace(net, boxes=boxes)
 
 
+def _forget(net: Net, rng: Random) -> Net | None:
+    """Begin to leave out what a lost state was made of, or cease to."""
+    del rng
+    return replace(net, secondaries=0 if net.secondaries == FORGETS else FORGETS)
+
+
 def _trim(net: Net, rng: Random) -> Net | None:
     del rng
     return replace(net, trims=not net.trims)
@@ -412,11 +423,13 @@ CHANGES: Mapping[str, Change] = {
     "retention": _retention,
     "partitions": _partitions,
     RELIABILITY: _reliability,
+    FORGET: _forget,
     PRIORITY: _priority,
     TRIM: _trim,
 }
 """Changes of a deploy, by their names in scripts."""
 NEEDS_NOTHING: Final = frozenset(
     {"rename_stream", "retention", "partitions", "lateness", "ahead", RELIABILITY, PRIORITY, TRIM}
+    | {FORGET}
 )
 """Changes after which every fragment continues, so that no choice is required."""

@@ -13,7 +13,15 @@ from pipeline.ids import NetworkId, NetworkName, SchemaId, TopicName
 from pipeline.lanes.following import UnlikeOwnerError
 from tests.histories import crowding, deploys, moving, secondaries, suspecting
 from tests.histories.chain import Chain, Outcome, Script, Step
-from tests.histories.documents import CHANGES, PRIORITY, RELIABILITY, TRIM, first, schema_of
+from tests.histories.documents import (
+    CHANGES,
+    FORGET,
+    PRIORITY,
+    RELIABILITY,
+    TRIM,
+    first,
+    schema_of,
+)
 from tests.histories.node import OWNER, START, Node, remembering, toy_engine
 from tests.histories.reference import Wrong
 from tests.histories.world import FOLLOWER_GOES, LANE_GOES, NOWHERE_ID, World
@@ -43,6 +51,8 @@ def draw(
     begin = ["produce", "run"]
     if RELIABILITY in kinds and rng.random() < 0.5:
         begin.insert(0, RELIABILITY)  # so that followers have built their states
+    if FORGET in only:
+        begin.insert(0, FORGET)
     if TRIM in kinds and rng.random() < 0.5:
         begin.insert(0, TRIM)
     steps = [Step(kind, rng.randrange(1 << 20)) for kind in begin]
@@ -123,7 +133,7 @@ class History(Chain):
         world = self.world
         if kind == TRIM:
             world.keep_internal_topics()
-        if kind not in {RELIABILITY, PRIORITY, TRIM}:
+        if kind not in {RELIABILITY, FORGET, PRIORITY, TRIM}:
             super().change(kind, rng)
             return
         moves = world.catalog.transfers.of(OWNER)  # they are ready, or end, at any time

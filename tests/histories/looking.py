@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from brokers.records import KafkaRecord
-from pipeline.ids import Millis
+from pipeline.ids import Millis, StreamName
 from pipeline.lanes.dead_letter_reasons import Reason
 from pipeline.lanes.left_out import LeftOut
 from pipeline.markers.positions import InputPartition, Positions
@@ -177,6 +177,17 @@ class Inspector:
         look = Look(emit(self.lowered, self._read, left_out), _ranges(start, end)).take()
         times = [Millis(row.at) for rows in look.rows.values() for row in rows]
         return min([*times, *[Millis(0) for _ in look.unknown]], default=None)
+
+    def newest(
+        self, start: Positions, end: Positions
+    ) -> tuple[dict[InputPartition, Millis], frozenset[StreamName]]:
+        """The largest event times of the records, and the inputs with schemas that are not known.
+
+        Which input that is does not matter here: all of them.
+        """
+        look = Look(emit(self.lowered, self._read), _ranges(start, end)).take()
+        streams = (source.input for source in self.lowered.sources)
+        return look.largest, frozenset(streams) if look.unknown else frozenset()
 
     def unknown_schemas(
         self, start: Positions, end: Positions, left_out: tuple[LeftOut, ...] = ()

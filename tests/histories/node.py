@@ -311,6 +311,7 @@ def toy_engine(rng: Callable[[], Random]) -> Iterator[None]:
             "QueryRunner": engine.Runner,
             "BatchLimit": engine.NoLimit,
             "BackgroundJob": beside.BackgroundJob,
+            "Inspector": looking.Inspector,
             "withdraw_batch": engine.withdraw_batch,
         },
         start_state: {"shutil": SimpleNamespace(rmtree=lambda *_, **__: None)},

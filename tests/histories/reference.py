@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import Any
 
 from brokers.records import KafkaRecord
 from pipeline.ids import Incarnation, SchemaId, TopicId, TopicName
@@ -22,13 +21,19 @@ from tests.histories.boxes import Seen, Streams, core, flow, pairs, windows
 from tests.histories.check import follows
 from tests.histories.documents import Box, Net
 from tests.histories.engine import Executed
+from tests.histories.gaps import gap_of, omitted, wrong_in
 from tests.histories.idle import was_idle
 from tests.histories.kafka import Topics, log, topic_of
 from tests.histories.world import NOWHERE_ID, Commit, Deployment, same
-
-Place = tuple[str, int, int]
-"""Topic id, partition, offset."""
-_ERROR = "medusa.error."
+from tests.histories.written import (
+    Place,
+    body,
+    error_headers,
+    framed_by,
+    frozen,
+    letters_of,
+    some,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +67,8 @@ class Ledger:
         choices: pending choices about its state, by version; each applies to one incarnation.
         begun_by: the version that started its present incarnation.
         read_for: its positions after its last batch for each output, by the output's id.
+        may_forget: whether it may have gaps.
+        withheld: results of windows at or below this time are in a gap.
     """
 
     fragment: str
@@ -81,6 +88,8 @@ class Ledger:
     begun_by: int = 0
     batches: int = 0
     read_for: dict[str, dict[tuple[str, int], int]] = field(default_factory=dict)
+    may_forget: bool = False
+    withheld: int = 0
 
     @property
     def known(self) -> frozenset[str]:
@@ -125,7 +134,8 @@ class Ledger:
             executed = None
         if new_life:
             self._begun(before, plan, commit)
-        self.left_out |= dict(_letters(commit))
+            self._begun_after_gap(plan, marker)
+        self.left_out |= dict(letters_of(commit))
         self.placed |= {source.topic_id for source in marker.sources}
         ran_before = before is not None and not new_life and before.batch == marker.batch
         if ran_before and any(r.topic == plan.output.topic for r in commit.records):
@@ -210,7 +220,7 @@ class Ledger:
     ) -> None:
         assert self.deployment is not None
         net = self.deployment.net
-        letters = {place: _error_headers(letter)["reason"] for place, letter in _letters(commit)}
+        letters = {place: error_headers(letter)["reason"] for place, letter in letters_of(commit)}
         rows, read = self._rows(net, executed, letters, commit.marker)
         for place in letters.keys() - read:
             self.wrong("letter", f"a dead letter names {place}, which the batch has not read")
@@ -261,6 +271,7 @@ class Ledger:
             only += flow(net, box.inputs[0], rows)
             until = max(self.settled, executed.eviction_ms)
             made = list(windows(only, box.number, self.settled, until))
+            made = [row for row in made if row.at > self.withheld]
             self.settled = until
         else:
             left, right = (self.accepted.setdefault(side, []) for side in ("left", "right"))
@@ -272,11 +283,11 @@ class Ledger:
         yield from flow(net, self.fragment, {box.name: made})
 
     def _compare(self, due: Iterable[Seen], published: Iterable[KafkaRecord]) -> None:
-        expected = Counter((row.at, _frozen(row.values)) for row in due)
-        found = Counter((int(r.timestamp_ms), _frozen(_body(r))) for r in published)
+        expected = Counter((row.at, frozen(row.values)) for row in due)
+        found = Counter((int(r.timestamp_ms), frozen(body(r))) for r in published)
         lost, more = expected - found, found - expected
         if lost or more:
-            text = f"missing {_some(lost)}, too many {_some(more)}"
+            text = f"missing {some(lost)}, too many {some(more)}"
             self.wrong("different" if lost and more else "lost" if lost else "repeated", text)
 
     def _rows(
@@ -365,6 +376,24 @@ class Ledger:
             return None
         return Seen(values["at"], values)
 
+    def _begun_after_gap(self, plan: Fragment, marker: CommitMarker) -> None:
+        """If its incarnation has begun after a gap: the state is empty, the inputs begin later."""
+        gap = gap_of(marker)
+        if gap is None or self.deployment is None:
+            return
+        net, rows = self.deployment.net, [row for one in self.accepted.values() for row in one]
+        for one in omitted(gap, marker, plan):
+            self._account(one.topic_id, one.partition, one.begin, one.end)
+            records = log(self.kafka.by_id[one.topic_id], one.partition).read(one.begin, one.end)
+            found = (self._row(net, one.stream, record) for record in records)
+            rows += [row for row in found if row is not None]
+        box = core(net, self.fragment, _inputs(plan))
+        for text in wrong_in(gap, box if self.may_forget else None, rows):
+            self.wrong("gap", text)
+        self.accepted = {}
+        if box is not None and box.kind == "aggregate":
+            self.withheld = max(self.withheld, int(gap.until_ms))
+
     # --- another plan -----------------------------------------------------------------------------
 
     def choose(self, version: int, choice: str) -> None:
@@ -387,8 +416,8 @@ class Ledger:
         if not choice:
             return
         assert self.deployment is not None
-        self.accepted = {}
-        marker, letters = commit.marker, dict(_letters(commit))
+        self.accepted, self.withheld = {}, 0
+        marker, letters = commit.marker, dict(letters_of(commit))
         self.settled = max(self.settled, marker.eviction_ms or 0, marker.boundary_ms or 0)
         net = self.deployment.net
         box = core(net, self.fragment, _inputs(plan))
@@ -428,7 +457,7 @@ class Ledger:
                 if self._is_held(self.left_out.get(place), letters_from):
                     continue
                 row, letter = self._row(net, name, record), letters.get(place)
-                why = None if letter is None else _error_headers(letter)["reason"]
+                why = None if letter is None else error_headers(letter)["reason"]
                 self._judge(record, place, why, row, 0)
                 if row and why is None:
                     yield row
@@ -450,26 +479,6 @@ def is_marked(record: KafkaRecord) -> bool:
     return any(name == LATE_RESULT for name, _ in record.headers)
 
 
-def _letters(commit: Commit) -> Iterator[tuple[Place, KafkaRecord]]:
-    """The dead letters of a transaction, with the places of their records."""
-    for record in commit.records:
-        if record.topic == commit.names.dead_letters:
-            headers = _error_headers(record)
-            yield (headers["topic_id"], int(headers["partition"]), int(headers["offset"])), record
-
-
-def _error_headers(letter: KafkaRecord) -> dict[str, str]:
-    """The error headers of a dead letter, without their prefix."""
-    found = ((name, (value or b"").decode()) for name, value in letter.headers)
-    return {name.removeprefix(_ERROR): value for name, value in found if name.startswith(_ERROR)}
-
-
-def framed_by(record: KafkaRecord) -> object:
-    """The schema id or GUID of a record; None if it has none."""
-    framed = wire.split(record.value)
-    return framed.schema if isinstance(framed, wire.Framed) else None
-
-
 def _settled(row: Seen, box: Box | None, skipped_ms: int | None) -> bool:
     """Whether a row's time was final before its source was first read."""
     if skipped_ms is None:
@@ -481,18 +490,3 @@ def _settled(row: Seen, box: Box | None, skipped_ms: int | None) -> bool:
 
 def _inputs(plan: Fragment) -> frozenset[str]:
     return frozenset(stream.name for stream in plan.inputs)
-
-
-def _body(record: KafkaRecord) -> Any:
-    framed = wire.split(record.value)
-    assert isinstance(framed, wire.Framed)
-    return json.loads(framed.body)
-
-
-def _frozen(values: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    return tuple(sorted(values.items()))
-
-
-def _some(found: Counter[Any]) -> str:
-    shown = [f"{dict(values)}@{at}" for at, values in list(found)[:3]]
-    return f"{sum(found.values())} ({'; '.join(shown)})" if found else "0"

@@ -76,7 +76,18 @@ class Rebuild:
     since: CommittedState | None = None
 
 
-Start = FirstStart | BeginAt | Continue | Rebuild
+@dataclass(frozen=True, slots=True)
+class SkipToEnd:
+    """Begin with an empty state at the newest offsets; what is before them is in no later result.
+
+    `why`: why the state cannot be continued.
+    """
+
+    marker: CommitMarker
+    why: str
+
+
+Start = FirstStart | BeginAt | Continue | Rebuild | SkipToEnd
 
 
 def decide_start(
@@ -107,9 +118,8 @@ def decide_start(
     problem = _problem(marker, checkpoint, request) if comparable else OTHER_DIGEST
     if problem is None:
         return _continued(marker, checkpoint)
-    _check_letters(marker, request, problem)
     since = _since(marker, checkpoint, request) if comparable else None
-    return Rebuild(marker, marker.needed, marker.eviction_ms, problem, since=since)
+    return _not_continued(marker, since, request, problem)
 
 
 def check_owner(marker: CommitMarker, epoch: Epoch, place: str) -> None:
@@ -160,6 +170,16 @@ def _without_state(
     changed = not request.fits(marker) or marker.plan != request.plan
     problem = "its plan has changed" if changed else _problem(marker, checkpoint, request)
     return _continued(marker, checkpoint) if problem is None else BeginAt(marker, problem)
+
+
+def _not_continued(
+    marker: CommitMarker, since: CommittedState | None, request: StartRequest, problem: str
+) -> Rebuild | SkipToEnd:
+    """Start with a state that is not in the checkpoint, or not all of it."""
+    if request.amnesia and not _is_level(since, marker):
+        return SkipToEnd(marker, problem)
+    _check_letters(marker, request, problem)
+    return Rebuild(marker, marker.needed, marker.eviction_ms, problem, since=since)
 
 
 def _continued(marker: CommitMarker, checkpoint: CheckpointFacts | Unusable) -> Continue:
@@ -240,6 +260,11 @@ def _since(
         return None
     found = _followed if checkpoint.followed else _older
     return found(marker, checkpoint, request)
+
+
+def _is_level(since: CommittedState | None, marker: CommitMarker) -> bool:
+    """Whether nothing is missing in a state, as in that of a follower which is level."""
+    return since is not None and since.is_at(marker.end, marker.eviction_ms)
 
 
 def _older(

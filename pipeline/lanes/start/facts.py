@@ -95,6 +95,7 @@ class StartRequest:
             of a new partition.
         anew: whether the lane begins anew from the marker, in a topic with results of others.
         deploy: the deploy of the lane's version of the network.
+        amnesia: whether it begins with an empty state rather than build it from the log.
     """
 
     epoch: Epoch
@@ -112,6 +113,7 @@ class StartRequest:
     positions: Positions = field(default_factory=dict)
     anew: bool = False
     deploy: DeployId = NO_DEPLOY
+    amnesia: bool = False
 
     @property
     def chosen(self) -> bool:

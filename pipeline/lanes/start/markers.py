@@ -73,6 +73,7 @@ def begun_anew(
         judged=None,
         plan=request.plan,
         decided=request.deploy,
+        gap=None,
     )
 
 
@@ -106,6 +107,7 @@ def rebuilt(
         judged=None,
         plan=request.plan,
         decided=request.deploy,
+        gap=None if start.chosen else marker.gap,
     )
 
 

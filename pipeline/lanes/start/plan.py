@@ -3,9 +3,17 @@
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
+from pipeline.errors import BrokenInvariantError
 from pipeline.ids import BatchId, Incarnation, Millis
 from pipeline.lanes.new_partitions import begin_of_all, reassigned
-from pipeline.lanes.start.decision import BeginAt, Continue, FirstStart, Rebuild, Start
+from pipeline.lanes.start.decision import (
+    BeginAt,
+    Continue,
+    FirstStart,
+    Rebuild,
+    SkipToEnd,
+    Start,
+)
 from pipeline.lanes.start.facts import StartRequest
 from pipeline.lanes.start.markers import adopted, begun_anew, continued, first_marker, rebuilt
 from pipeline.markers.commit_marker import CommitMarker
@@ -70,6 +78,7 @@ class StartFacts:
             continue without lost records.
         written: the last marker as written, under the names of its own plan.
         not_before: begins of sources as decided by a deploy.
+        after_gap: the marker at the newest offsets, for a lane that skips to them.
     """
 
     incarnation: Incarnation
@@ -78,6 +87,7 @@ class StartFacts:
     clamped: CommitMarker | None = None
     written: CommitMarker | None = None
     not_before: Positions = field(default_factory=dict)
+    after_gap: CommitMarker | None = None
 
 
 def plan_start(start: Start, request: StartRequest, facts: StartFacts) -> StartPlan:
@@ -99,6 +109,10 @@ def plan_start(start: Start, request: StartRequest, facts: StartFacts) -> StartP
             # As written: these decisions take effect once the state is rebuilt.
             first = adopted(facts.written or rebuild.marker, request)
             return StartPlan(first, RebuiltCheckpoint(rebuild), incarnation)
+        case SkipToEnd():
+            rebuild = _empty(start, facts)
+            first = adopted(facts.written or start.marker, request)
+            return StartPlan(first, RebuiltCheckpoint(rebuild), incarnation)
         case _:
             assert_never(start)
 
@@ -106,6 +120,14 @@ def plan_start(start: Start, request: StartRequest, facts: StartFacts) -> StartP
 def _start_marker(marker: CommitMarker, request: StartRequest, facts: StartFacts) -> CommitMarker:
     """The marker with the present partitions, or limited to their ranges by choice."""
     return facts.clamped or reassigned(marker, request.positions)
+
+
+def _empty(start: SkipToEnd, facts: StartFacts) -> Rebuild:
+    """A rebuild from no record: an empty state, with the watermark that the lane had in force."""
+    marker = facts.after_gap
+    if marker is None:
+        raise BrokenInvariantError("a lane skips to the newest offsets, and they were not read")
+    return Rebuild(marker, marker.end, marker.eviction_ms, start.why)
 
 
 def _rebuild(start: Rebuild, request: StartRequest, facts: StartFacts) -> Rebuild:

@@ -5,7 +5,7 @@ count is not zero, the same validation reruns over exactly the same ranges, keep
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user
 from pipeline.ids import Millis, Offset, SchemaHandle, StreamName, TopicName
 from pipeline.lanes.dead_letter_reasons import LATENESS, Reason
 from pipeline.lanes.left_out import LeftOut
-from pipeline.markers.positions import Positions
+from pipeline.markers.positions import InputPartition, Positions
 from pipeline.spark.batch.rejected import Rejected
 from pipeline.spark.query import hidden
 from pipeline.spark.query.emit import emit_path, unknown_schemas
@@ -127,6 +127,35 @@ class Inspector:
                 at_ms = F.when(~is_answered(source, core), at_ms)
             found += [row[0] for row in rows.agg(F.min(at_ms)).collect() if row[0] is not None]
         return min(found, default=None)
+
+    def newest(
+        self, start: Positions, end: Positions
+    ) -> tuple[Mapping[InputPartition, Millis], frozenset[StreamName]]:
+        """The largest event times of the records that count, per partition that has any.
+
+        A record that a step drops later counts, too. The inputs that are returned as well have
+        records of schemas that the plan lacks: these may count once their schemas are looked up.
+
+        Args:
+            start: positions before the records.
+            end: positions after them.
+        """
+        reader = self._reader(start, end)
+        found: dict[InputPartition, Millis] = {}
+        unknown: set[StreamName] = set()
+        for path in (path for path in self.lowered.paths if path.first):
+            rows = emit_path(self.lowered, replace(path, steps=()), reader)
+            reason = F.col(hidden.REASON)
+            largest = F.max(F.when(reason.isNull(), F.col(hidden.EVENT_MS)))
+            lacking = F.count(F.when(reason == hidden.UNKNOWN_SCHEMA, 1))
+            for row in rows.groupBy(*hidden.PLACE[:2]).agg(largest, lacking).collect():
+                topic, partition, largest_ms, number = row
+                if largest_ms is not None:
+                    at = InputPartition(path.source, TopicName(topic), partition)
+                    found[at] = Millis(largest_ms)
+                if number:
+                    unknown.add(path.source)
+        return found, frozenset(unknown)
 
     def _reader(self, start: Positions, end: Positions) -> Reader:
         ranges: dict[StreamName, dict[TopicName, dict[int, tuple[int, int]]]] = {}

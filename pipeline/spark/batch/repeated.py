@@ -6,6 +6,7 @@ the state does not match the written output, and must be rebuilt from the log.
 
 from pipeline.lanes.batch import UNLIKE, BatchFacts, decided_otherwise
 from pipeline.lanes.following import UnlikeOwnerError, results_of
+from pipeline.lanes.gaps import withheld_ms
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.spark.batch.ports import BatchInspector
 from pipeline.spark.batch.rejected import of_functions, refused_checksum
@@ -43,6 +44,7 @@ def other_results(
         results: of the second execution.
         lowered: the fragment.
     """
+    results = results.above(withheld_ms(lowered.shape, at.gap))
     now, was = results.computed().table.num_rows, results_of(at, marker)
     if now != was:
         return f"results: {now}, not {was}"

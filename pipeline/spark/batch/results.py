@@ -42,6 +42,20 @@ class Results:
             return self
         return Results(self.table.filter(pc.is_null(reasons)))
 
+    def above(self, withheld_ms: Millis | None) -> "Results":
+        """The rows above an event time; None: all.
+
+        Those of rows that were redriven with their table version depend on nothing else: all of
+        them.
+        """
+        if withheld_ms is None:
+            return self
+        published = pc.greater(self.table.column("timestamp_ms"), withheld_ms)
+        if ANSWERED in self.table.column_names:
+            answered = pc.fill_null(self.table.column(ANSWERED), fill_value=False)
+            published = pc.or_(published, answered)
+        return Results(self.table.filter(published))
+
     @property
     def checksum(self) -> int:
         """Sum of the checksums of the results' values: of equal results in any order, the same."""

@@ -13,6 +13,7 @@ from pipeline.lanes.batch import BatchFacts, Written
 from pipeline.lanes.dead_letter_limits import count
 from pipeline.lanes.dead_letter_reasons import LATENESS
 from pipeline.lanes.dead_letters import DeadLetter
+from pipeline.lanes.gaps import withheld_ms
 from pipeline.lanes.source_ids import answered_by
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import Positions
@@ -140,7 +141,7 @@ class Judge:
         """
         facts, rejected = batch.facts, batch.rejected
         self._check(last, batch)
-        results = self._ordered(batch.results)
+        results = self._ordered(batch.results.above(withheld_ms(self.shape, last.gap)))
         letters = (*self._of_records(last, rejected), *self._of_results(last, results))
         boundary_ms = promise(
             self.shape,

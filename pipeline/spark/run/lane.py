@@ -33,6 +33,7 @@ from pipeline.lanes.start.decision import (
     Continue,
     FirstStart,
     Rebuild,
+    SkipToEnd,
     Start,
     check_owner,
     decide_start,
@@ -50,6 +51,7 @@ from pipeline.lanes.start.plan import (
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import Positions
 from pipeline.planner.state import OnChange
+from pipeline.spark.batch.inspection import Inspector
 from pipeline.spark.query.lowered import Lowered, restricted
 from pipeline.spark.run.acknowledged_check import AcknowledgedCheck
 from pipeline.spark.run.background_job import BackgroundJob
@@ -66,6 +68,7 @@ from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.spark.run.lane_trimming import finish_trims, new_trimmers
 from pipeline.spark.run.last_marker import settled_marker
 from pipeline.spark.run.lasting_query import LastingQuery
+from pipeline.spark.run.newest_offsets import NewestOffsets
 from pipeline.spark.run.output_succession import OtherWriters, begin_takeover
 from pipeline.spark.run.planned_batch import withdraw_batch
 from pipeline.spark.run.query_runner import QueryRunner, RunningQuery, StoppingError
@@ -286,19 +289,41 @@ class StableLane:
         carried = self._from
         first: Positions = {}
         clamped: CommitMarker | None = None
+        skipped: CommitMarker | None = None
+        incarnation = self._incarnation()
         if isinstance(start, FirstStart):
             positions = self._host.resolver.start_positions(lowered)
             first = first_positions(positions, carried.sources, self._settings.begins)
         elif isinstance(start, BeginAt | Rebuild) and request.on_change is OnChange.EMPTY:
             clamped = self._clamped(reassigned(start.marker, request.positions), lowered)
+        elif isinstance(start, SkipToEnd):
+            marker = reassigned(start.marker, request.positions)
+            skipped = self._skipped_to_end(marker, start.why, lowered, incarnation)
         return StartFacts(
-            incarnation=self._incarnation(),
+            incarnation=incarnation,
             now_ms=self._clock.now_ms(),
             first=first,
             clamped=clamped,
             written=carried.written,
             not_before=carried.not_before,
+            after_gap=skipped,
         )
+
+    def _skipped_to_end(
+        self, marker: CommitMarker, why: str, lowered: Lowered, incarnation: Incarnation
+    ) -> CommitMarker:
+        """The marker at the newest offsets, with the gap."""
+        newest = NewestOffsets(
+            self._host.resolver.admin,
+            lambda: self._log_of_inputs().earliest(lowered),
+            lambda: Inspector(lowered, self._inputs.again()),
+            self._clock,
+        )
+        shape = self._settings.fragment.shape
+        found = newest.skipped_to(marker, lowered, shape, incarnation)
+        omitted = 0 if found.gap is None else found.gap.offsets
+        self._log.warning("%s: it begins with an empty state; %d offsets omitted", why, omitted)
+        return found
 
     def _begin(
         self, plan: StartPlan, request: StartRequest, sink: Sink, lowered: Lowered

@@ -46,6 +46,7 @@ class LaneSettings:
         begins: begins of sources that it has never read.
         succession: takeover of its output from other fragments; None: there was none at its deploy.
         begun_anew: the takeover that the last marker named at its deploy; None: not recorded.
+        amnesia: whether it begins with an empty state rather than build it from the log.
     """
 
     lane: LaneId
@@ -64,6 +65,7 @@ class LaneSettings:
     begins: Mapping[StreamName, Begin] = field(default_factory=dict)
     succession: Succession | None = None
     begun_anew: str | None = None
+    amnesia: bool = False
 
     @property
     def place(self) -> str:

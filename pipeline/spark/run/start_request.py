@@ -45,4 +45,5 @@ def start_request(
         positions=resolver.positions_for(lowered, marker) if marker else {},
         anew=found.anew,
         deploy=settings.deploy,
+        amnesia=settings.amnesia,
     )

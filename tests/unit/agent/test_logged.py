@@ -6,12 +6,24 @@ import pytest
 
 from pipeline.agent.effects import LogEvent
 from pipeline.agent.logged import claimed, of_node, released
+from pipeline.agent.status import status
 from pipeline.boundaries.profile import LaneProfile
 from pipeline.catalog.fragment_owners import Claim
 from pipeline.catalog.records import OwnerRecord, Transfer
+from pipeline.clock import rfc3339
 from pipeline.event_log.event import EventKind, LoggedEvent
-from pipeline.ids import Epoch, Millis, NetworkLife, NetworkVersion, NodeId
+from pipeline.ids import (
+    Epoch,
+    Incarnation,
+    Millis,
+    NetworkLife,
+    NetworkVersion,
+    NodeId,
+    Offset,
+)
 from pipeline.lanes.events import LaneRebuilding, LaneStarted, LaneStopped
+from pipeline.markers.commit_marker import Judged
+from pipeline.markers.gap import Gap, Omitted
 from pipeline.network.boxes.shape import Stateless
 from tests.unit.agent.support import (
     CARS,
@@ -125,6 +137,38 @@ def test_a_start_has_its_durations() -> None:
     parts = dict(event.parts_ms)
     assert (parts["start"], parts["state"]) == (1_000, 600)
     assert event.why == "its state was rebuilt from the log"
+
+
+def test_a_start_after_a_gap_has_an_entry_of_its_own() -> None:
+    """Before the start; one after a batch has none, and status shows it as long as it is open."""
+    gap = Gap(
+        Incarnation("life-1"),
+        (Omitted(CARS.topic, 0, Offset(0), Offset(1_200)),),
+        Millis(1_000),
+        Millis(5_000),
+        Millis(9_000),
+        Millis(7_000),
+    )
+    marker = replace(fresh_marker(CARS), gap=gap)
+    for first, kinds in (
+        (marker, ["gap", "started"]),
+        (replace(marker, judged=Judged(1, 0, late=False, refused=0, failed=0)), ["started"]),
+    ):
+        agent = Agent()
+        agent.read_catalog(replace(deployed(), owner=MINE))
+        agent.wait(400)
+        time = agent.begin(first, LaneProfile((CARS,), Stateless()))
+        run = agent.lane().run
+        started = LaneStarted(LANE, run, Epoch(1), first, time, agent.steady_ms)
+        events = logged(agent.receive_all(started))
+        assert [one.kind for one in events] == kinds
+        if len(events) > 1:
+            facts = dict(events[0].facts)
+            assert (facts["omitted"], facts["epoch"]) == ("1200", "1")
+            assert (facts["since"], facts["until"]) == (rfc3339(1_000), rfc3339(9_000))
+            assert events[1].why == "without state, at the newest records"
+        report = status(agent.lane(), agent.state.shared, agent.now)
+        assert (report.gap_until_ms, report.gap_omitted) == (9_000, 1_200)
 
 
 def test_a_failure_is_logged_once() -> None:

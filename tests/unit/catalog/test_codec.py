@@ -68,10 +68,11 @@ ADDED = {
     FragmentStatus: {
         "rebuild_batches", "rebuild_batches_done", "pace_ms", "event_ms", "late_since_ms",
         "late_span_ms", "late_read", "late_records", "settles_at_ms", "unreachable", "expiring",
+        "gap_until_ms", "gap_omitted",
     },
     FragmentRecord: {
         "begun_anew", "nodes", "apart", "cost_us", "active_standbys", "passive_standbys",
-        "checkpoint_every_ms", "priority",
+        "checkpoint_every_ms", "priority", "amnesia",
     },
     OwnerRecord: {"rests"},
     NodeRecord: {"labels", "capacity", "most_fragments"},
@@ -100,7 +101,7 @@ def test_a_record_comes_back_equal(record: Record) -> None:
 def test_the_stored_form_is_fixed() -> None:
     """The bytes of a record never change: older catalogs must stay readable."""
     assert encode(FRAGMENT) == (
-        b'{"active_standbys":0,"apart":[],"begins":[],"begun_anew":null,"checkpoint_every_ms":0,"choice":null,"cost_us":0,"desired":"running","digest":"d1",'
+        b'{"active_standbys":0,"amnesia":false,"apart":[],"begins":[],"begun_anew":null,"checkpoint_every_ms":0,"choice":null,"cost_us":0,"desired":"running","digest":"d1",'
         b'"format":1,"fragment":"moving","network":{"name":"tolls","participant":"local"},"nodes":"","passive_standbys":0,"priority":"normal",'
         b'"succeeds":null,"topic_ids":[["car-sightings","NE/Uj7JHRI2exX4Ephrg5A"]],"version":3}'
     )

@@ -232,6 +232,22 @@ def test_status_reports_a_batch_that_does_not_end(medusa: Caller) -> None:
         assert row.endswith(f"no batch has ended {words}")
 
 
+def test_status_reports_a_gap(medusa: Caller) -> None:
+    """As long as its results are left out; before what the others wait for."""
+    world = World.new()
+    connect = deployed(medusa, world)
+    report(world, "moving", LaneState.RUNNING, lag=4)
+    found = world.catalog.statuses.get(CARS, FragmentName("moving"))
+    assert found is not None
+    assert medusa("status", "-o", "json", opener=connect).data["fragments"][0]["gap"] is None
+    until_ms = Millis(found.reported_at_ms + 60_000)
+    world.catalog.statuses.report(replace(found, gap_until_ms=until_ms, gap_omitted=1_200))
+    said = "gap: its state was lost, 1,200 offsets were not read; results are complete above "
+    assert f"{said}{rfc3339(until_ms)}" in medusa("status", opener=connect).out
+    data = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
+    assert data["gap"] == {"until": rfc3339(until_ms), "offsets": 1_200}
+
+
 def test_status_reports_unread_and_late_records(medusa: Caller) -> None:
     """Beside what event time waits for."""
     world = World.new()

@@ -8,7 +8,7 @@ from brokers.versioned_store import Set
 from pipeline.ids import NodeId
 from pipeline.names import Znodes
 from pipeline.planner.changes import Action
-from pipeline.reliability import with_passive_standbys
+from pipeline.reliability import AMNESIA, with_passive_standbys
 from tests.unit.catalog.support import node
 from tests.unit.deploy.test_placement import CARS, US, compared, deployed
 from tests.unit.deploy.twins import DOCUMENT, World
@@ -90,3 +90,22 @@ def test_secondaries_that_no_node_can_be_are_announced(tmp_path: Path) -> None:
     )
     one = FOLLOWED.replace("secondaries: 2", "secondaries: 1")
     assert compared(world, tmp_path, one).changes.warnings == ()
+
+
+def test_amnesia_is_recorded_and_restarts_nothing(tmp_path: Path) -> None:
+    """A lane that starts reads it; the records of other modes say that it is not."""
+    world = World.new()
+    deployed(world, tmp_path)
+    assert not any(one.amnesia for one in world.catalog.fragments.of(CARS))
+    forgetful = DOCUMENT + "reliability: amnesia\n"
+    found = compared(world, tmp_path, forgetful).changes
+    assert {one.action for one in found.fragments} == {Action.KEEP}
+    deployed(world, tmp_path, forgetful)
+    records = world.catalog.fragments.of(CARS)
+    assert {(one.version, one.reliability) for one in records} == {(1, AMNESIA)}
+    assert not compared(world, tmp_path, forgetful).changes.pending
+    assert {one.without_placement for one in records} == {
+        replace(one, amnesia=False).without_placement for one in records
+    }
+    deployed(world, tmp_path, FOLLOWED)
+    assert not any(one.amnesia for one in world.catalog.fragments.of(CARS))

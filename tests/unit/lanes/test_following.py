@@ -16,6 +16,7 @@ from pipeline.lanes.following import (
     succeeds,
 )
 from pipeline.markers.commit_marker import CommitMarker, Judged, Totals
+from pipeline.markers.gap import Gap
 from tests.unit.lanes.start.test_decision import CARS, NEW, ends, marker
 
 MOST = 1_000
@@ -150,6 +151,9 @@ def test_a_later_marker_is_reached_at_once(newest: CommitMarker, why: str) -> No
     assert bool(found) is bool(why)
 
 
+GAP = Gap(Incarnation("two"), (), None, Millis(5), Millis(9), Millis(1))
+
+
 def begun(at: CommitMarker, incarnation: str = "two", batch: int = 0) -> CommitMarker:
     """The first marker of another incarnation, whose lane has built the state of a marker again."""
     number, name = BatchId(batch), Incarnation(incarnation)
@@ -176,6 +180,7 @@ def test_a_new_incarnation_with_the_same_state_is_followed() -> None:
     "other",
     [
         replace(begun(written(4)), chosen=True),
+        replace(begun(written(4)), gap=GAP),
         replace(begun(written(4)), end=ends(5)),
         replace(begun(written(4)), eviction_ms=Millis(4_001)),
         replace(begun(written(4)), plan="another"),

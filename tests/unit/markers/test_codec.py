@@ -29,6 +29,7 @@ from pipeline.markers.codec import (
     encode_marker,
 )
 from pipeline.markers.commit_marker import CommitMarker, Judged, LeftOutput, Totals
+from pipeline.markers.gap import Gap, Omitted
 from pipeline.markers.positions import InputPartition, LeftSource, MarkedSource
 from pipeline.markers.refused import Refused
 from pipeline.markers.signals import ActivityRecord, BoundaryRecord
@@ -87,6 +88,18 @@ def lefts(draw: st.DrawFn) -> LeftSource:
     return LeftSource(source, offsets(draw, one), offsets(draw, one), times(draw, one))
 
 
+OMITTED = st.builds(Omitted, NAMES.map(TopicName), COUNTS, COUNTS.map(Offset), COUNTS.map(Offset))
+GAPS = st.builds(
+    Gap,
+    NAMES.map(Incarnation),
+    st.lists(OMITTED, max_size=3).map(tuple),
+    st.none() | INSTANTS,
+    INSTANTS,
+    INSTANTS,
+    INSTANTS,
+)
+
+
 @st.composite
 def markers(draw: st.DrawFn) -> CommitMarker:
     """A marker whose positions are in topics of its sources."""
@@ -121,6 +134,7 @@ def markers(draw: st.DrawFn) -> CommitMarker:
         output_ends=draw(OFFSETS),
         sources=tuple(known),
         left=tuple(draw(st.lists(lefts(), max_size=2))),
+        gap=draw(st.none() | GAPS),
     )
 
 
@@ -208,7 +222,7 @@ def example() -> dict[str, object]:
 
 
 def test_a_marker_of_an_earlier_version_has_no_checksum_of_its_results() -> None:
-    """The only field that may be missing."""
+    """It may be missing."""
     members = example()
     judged = {"records": 1, "bad": 0, "late": False, "refused": 0, "failed": 0}
     found = decode_marker(json.dumps({**members, "judged": judged}).encode(), PLACE)
@@ -216,6 +230,15 @@ def test_a_marker_of_an_earlier_version_has_no_checksum_of_its_results() -> None
     judged = {**judged, "results": 7}
     found = decode_marker(json.dumps({**members, "judged": judged}).encode(), PLACE)
     assert found.judged == Judged(1, 0, late=False, refused=0, failed=0, results=7)
+
+
+def test_a_marker_without_a_gap_does_not_mention_one() -> None:
+    """Its bytes are those of an earlier version; a damaged gap is reported as any other field."""
+    members = example()
+    assert "gap" not in members
+    value = json.dumps({**members, "gap": {"incarnation": "two"}}).encode()
+    with pytest.raises(BrokenInvariantError, match="gap: omitted is missing"):
+        decode_marker(value, PLACE)
 
 
 def test_unknown_fields_are_ignored() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from pipeline.network.model import Network
 from pipeline.reliability import (
+    AMNESIA,
     UPSTREAM_BACKUP,
     Reliability,
     with_active_standbys,
@@ -53,6 +54,8 @@ def test_without_it_the_state_is_built_from_the_log(load_text: Loads) -> None:
         ("{mode: active_standby}", ONE),
         ("{mode: active_standby, secondaries: 1}", ONE),
         ("{secondaries: 5, mode: active_standby}", with_active_standbys(5)),
+        ("amnesia", AMNESIA),
+        ("{mode: amnesia}", AMNESIA),
         ("upstream_backup", UPSTREAM_BACKUP),
         ("{mode: upstream_backup}", UPSTREAM_BACKUP),
         ("passive_standby", with_passive_standbys(1, 10_000)),
@@ -72,14 +75,19 @@ def test_the_short_form_is_that_with_the_defaults(
 @pytest.mark.parametrize(
     ("reliability", "problem"),
     [
-        ("active", "reliability of box c cannot be 'active' (there is: active_standby, upstream"),
+        ("active", "reliability of box c cannot be 'active' (there is: active_standby, amnesia"),
         ("{mode: standby}", "mode of reliability of box c cannot be 'standby' (there is: "),
         (
-            "amnesia",
+            "{mode: amnesia, secondaries: 1}",
             (
-                "reliability of box c: amnesia is not supported yet\n"
-                "    hint: write upstream_backup or passive_standby or active_standby"
+                "reliability of box c: amnesia has no secondaries\n"
+                "    hint: leave them out: any node that its placement allows may take it over; or "
+                "write mode: active_standby"
             ),
+        ),
+        (
+            "{mode: amnesia, checkpoint_every: 10s}",
+            "reliability of box c: amnesia copies no checkpoint",
         ),
         (
             "{mode: active_standby, checkpoint_every: 10s}",
@@ -159,3 +167,35 @@ outputs:
 """
     shown = "\n".join(f"  {problem}" for problem in problems_of(text))
     assert f"error: 4 problems in the document\n{shown}\n```" in PAGE.read_text(encoding="utf-8")
+
+
+STATES = """\
+  counts: {aggregate: s, by: [road], window: 1m, compute: {n: count(*)}%s}
+  busy: {filter: counts, where: n > 1%s}
+  sums: {aggregate: busy, by: [road], window: 1m, compute: {n: sum(n)}%s}
+"""
+FORGETS = ", reliability: amnesia"
+
+
+@pytest.mark.parametrize(
+    ("boxes", "outputs"), [((FORGETS, "", ""), ""), (("", "", ""), "counts: {topic: c%s}")]
+)
+def test_a_box_that_others_with_state_read_leaves_nothing_out(
+    boxes: tuple[str, str, str], outputs: str, problems_of: Problems
+) -> None:
+    """Through a box without state, too; written at the box or at its output."""
+    text = f"{HEAD}{STATES % boxes}outputs: {{{outputs % FORGETS if outputs else ''}}}\n"
+    found = problems_of(text)
+    assert len(found) == 1
+    assert f"network.yaml:{7 if outputs else 4}, box counts: " in found[0]
+    assert "cannot have reliability: amnesia, since aggregate sums keeps state of" in found[0]
+
+
+@pytest.mark.parametrize("boxes", [("", "", FORGETS), ("", FORGETS, "")])
+def test_a_box_without_state_or_readers_with_state_may_have_it(
+    boxes: tuple[str, str, str], load_text: Loads
+) -> None:
+    """That of the network is no mistake either."""
+    found = load_text(f"reliability: amnesia\n{HEAD}{STATES % boxes}")
+    assert AMNESIA in [one.reliability for one in found.box_settings]
+    assert found.reliability == AMNESIA

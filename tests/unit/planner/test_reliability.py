@@ -8,11 +8,17 @@ from pipeline.planner.changes import Action
 from pipeline.planner.describe import differences, state_differences
 from pipeline.planner.diff import changes
 from pipeline.planner.digest import fragment_digest, plan_digest, state_digest
+from pipeline.planner.explain import explain
 from pipeline.planner.plan import Plan
 from pipeline.planner.planner import plan
 from pipeline.planner.state import KeptState
 from pipeline.planner.upgrade import between, words
-from pipeline.reliability import UPSTREAM_BACKUP, with_active_standbys, with_passive_standbys
+from pipeline.reliability import (
+    AMNESIA,
+    UPSTREAM_BACKUP,
+    with_active_standbys,
+    with_passive_standbys,
+)
 from tests.unit.planner.networks import OWNER, tolls
 from tests.unit.planner.passes.test_share_box_settings import MERGED, MOVED, fragment, planned
 from tests.unit.planner.test_diff import LIFE, PLAN, deployed
@@ -172,3 +178,46 @@ def test_it_is_no_reason_why_a_state_does_not_fit() -> None:
     assert item.refused
     assert any("reliability" in line for line in item.reasons)
     assert not [line for line in item.details if "reliability" in line]
+
+
+STATES = """
+  counts: {aggregate: s, by: [road], window: 1m, compute: {n: count(*)}%s}
+  busy: {filter: counts, where: n > 1}
+  sums: {aggregate: busy, by: [road], window: 1m, compute: {n: sum(n)}}
+  last: {filter: sums, where: n > 5}
+"""
+FORGETS = "reliability: amnesia\noutputs: {sums: {topic: sums}, last: {topic: last}}"
+
+
+def test_only_the_last_fragments_with_state_leave_results_out() -> None:
+    """What a fragment with state reads is complete; a note says so. Fragments without lose none."""
+    found = planned(STATES % "", FORGETS)
+    modes = {str(one.name): one.reliability for one in found.fragments}
+    assert modes == {"busy": UPSTREAM_BACKUP, "sums": AMNESIA, "last": AMNESIA}
+    assert found.notes[-1] == (
+        "busy has upstream_backup instead of amnesia, since sums keeps state of its results, and "
+        "would be wrong without some of them"
+    )
+
+
+def test_a_stricter_mode_of_one_box_is_that_of_its_fragment() -> None:
+    """Amnesia is the least strict."""
+    found = planned(CHAIN % ("", NONE, ""), "reliability: amnesia")
+    assert [one.reliability for one in found.fragments] == [UPSTREAM_BACKUP]
+    assert [one.reliability for one in planned(CHAIN % ("", ONE, "")).fragments] != [AMNESIA]
+
+
+def test_what_amnesia_leaves_out_is_explained() -> None:
+    """With the price, for the longest time; a fragment without state has none to lose."""
+    text = explain(planned(STATES % "", FORGETS))
+    assert "for up to 1m of event time; costs nothing before" in text
+    assert "stable records are exact and final once written; those in a gap are left out" in text
+    assert "amnesia: it has no state to lose; another node goes on from its positions" in text
+    assert "may fail     0 nodes without losing its state, all but one in all" in text
+
+
+def test_amnesia_restarts_nothing_and_is_part_of_a_plan() -> None:
+    """As the other modes."""
+    found = plan(replace(tolls(), reliability=AMNESIA), OWNER)
+    assert plan_digest(found) != plan_digest(PLAN)
+    assert changes(found, PLAN, deployed()).restarts == 0

@@ -2,8 +2,12 @@
 
 from dataclasses import replace
 
+import pytest
+
+from pipeline.errors import BrokenInvariantError
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset
-from pipeline.lanes.start.decision import BeginAt, Continue, FirstStart, Rebuild
+from pipeline.lanes.marker_invariants import violations
+from pipeline.lanes.start.decision import BeginAt, Continue, FirstStart, Rebuild, SkipToEnd
 from pipeline.lanes.start.plan import (
     LinkedCheckpoint,
     NoCheckpoint,
@@ -12,6 +16,7 @@ from pipeline.lanes.start.plan import (
     plan_start,
 )
 from pipeline.markers.commit_marker import NO_BATCH
+from pipeline.markers.gap import Gap
 from pipeline.planner.state import OnChange
 from tests.unit.lanes.start.test_decision import STATEFUL, ends, marker
 
@@ -69,3 +74,26 @@ def test_a_rebuild_commits_the_written_marker_and_then_its_own() -> None:
     after = plan.marker_after(rebuild, ends(4), BatchId(3), STATEFUL)
     assert (after.batch, after.incarnation) == (3, "two")
     assert (after.needed, after.end, after.eviction_ms) == (ends(4), ends(7), 7_000)
+
+
+def test_a_lane_that_skips_to_the_end_begins_there_without_state() -> None:
+    """The last marker comes first, as with a rebuild; the next one has the gap."""
+    written = replace(marker(7), epoch=Epoch(1))
+    gap = Gap(Incarnation("two"), (), None, Millis(5), Millis(9_500), Millis(9_000))
+    at_end = replace(marker(7), end=ends(20), needed=ends(20), gap=gap)
+    facts = replace(FACTS, written=written, after_gap=at_end)
+    plan = plan_start(SkipToEnd(marker(7), "gone"), STATEFUL, facts)
+    assert plan.marker == replace(written, epoch=STATEFUL.epoch)
+    assert isinstance(plan.checkpoint, RebuiltCheckpoint)
+    rebuild = plan.checkpoint.rebuild
+    assert (rebuild.begin, rebuild.marker, rebuild.eviction_ms) == (ends(20), at_end, 7_000)
+    after = plan.marker_after(rebuild, ends(20), BatchId(0), STATEFUL)
+    assert (after.gap, after.end, after.start, after.needed) == (gap, *[ends(20)] * 3)
+    assert (after.incarnation, after.chosen, after.judged) == ("two", False, None)
+    assert violations((plan.marker, after)) == ()
+
+
+def test_the_newest_offsets_have_to_be_read_before() -> None:
+    """An internal error."""
+    with pytest.raises(BrokenInvariantError):
+        plan_start(SkipToEnd(marker(7), "gone"), STATEFUL, FACTS)

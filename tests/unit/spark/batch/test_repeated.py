@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.ids import BoxName
+from pipeline.ids import BoxName, Incarnation, Millis
 from pipeline.markers.commit_marker import CommitMarker, Judged, Totals
+from pipeline.markers.gap import Gap
 from pipeline.spark.batch.repeated import other_results
 from pipeline.spark.batch.results import Results
 from pipeline.spark.query.lower import lower
@@ -57,3 +58,12 @@ def test_what_a_function_makes_of_results_is_not_compared() -> None:
     )
     assert other_results(AT, marker(WRITTEN.checksum), results(ONE, ONE), called) == ""
     assert other_results(AT, marker(WRITTEN.checksum), results(ONE), called) != ""
+
+
+def test_results_that_a_gap_touches_are_not_compared() -> None:
+    """The owner has computed them, and has not published them."""
+    gap = Gap(Incarnation("two"), (), None, Millis(1), Millis(1), Millis(1))
+    at, written = replace(AT, gap=gap), results(TWO)
+    once = replace(marker(written.checksum), totals=Totals(records_out=AT.totals.records_out + 1))
+    assert other_results(at, once, results(ONE, TWO), LOWERED) == ""
+    assert other_results(AT, once, results(ONE, TWO), LOWERED) == "results: 2, not 1"

@@ -118,3 +118,13 @@ def test_a_result_without_a_key_is_partitioned_by_its_value() -> None:
     keyed = results(*((b"%d" % i, b"", i, None) for i in range(40)))
     assert found == {key: partition for key, _, _, partition in keyed.records(4)}
     assert set(found.values()) == {0, 1, 2, 3}
+
+
+def test_results_up_to_a_time_are_left_out() -> None:
+    """But for those of rows that were sent again with the values of their table."""
+    rows = [(None, b"a", 4, None), (None, b"b", 5, None), (None, b"c", 6, None)]
+    assert results(*rows).above(None).table.num_rows == 3
+    assert results(*rows).above(Millis(5)).table.column("value").to_pylist() == [b"c"]
+    of_rows = [("r", None, True), (None, None, False), (None, None, False)]
+    kept = results(*rows, of_rows=of_rows).above(Millis(5))
+    assert kept.table.column("value").to_pylist() == [b"a", b"c"]

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import BrokenInvariantError
-from pipeline.ids import Millis, NetworkVersion, Offset
+from pipeline.ids import Incarnation, Millis, NetworkVersion, Offset
 from pipeline.lanes.dead_letter_limits import TooManyDeadLettersError
 from pipeline.lanes.dead_letter_reasons import LATENESS, Reason
 from pipeline.markers.commit_marker import CommitMarker
+from pipeline.markers.gap import Gap
 from pipeline.markers.refused import Refused
 from pipeline.network.model import Limit
 from pipeline.planner.plan import Fragment
@@ -208,3 +209,26 @@ def test_records_refused_by_a_rebuild_are_added_to_its_marker() -> None:
     assert [letter.context.offset for letter in letters] == [0, 1]
     with pytest.raises(TooManyDeadLettersError):
         judge(limited).judge_rebuilt(marker, refused(Reason.UNDECODABLE))
+
+
+def gap(until_ms: int) -> Gap:
+    """A gap with results up to a time."""
+    return Gap(Incarnation("two"), (), None, Millis(1), Millis(until_ms), Millis(1))
+
+
+@given(GROUPS, TIMES)
+def test_results_that_a_gap_touches_are_withheld(rows: list[Row], until_ms: int) -> None:
+    """So are those that cannot be computed; nothing of them is counted."""
+    after_gap = replace(first(WINDOWS), gap=gap(until_ms))
+    found = judge(WINDOWS).judge(after_gap, executed(rows))
+    beyond = [row for row in rows if row[1] > until_ms]
+    alone = judge(WINDOWS).judge(first(WINDOWS), executed(beyond))
+    assert sorted(written(found)) == sorted(written(alone))
+    assert (found.letters, found.written) == (alone.letters, alone.written)
+
+
+def test_pairs_of_later_rows_are_not_withheld() -> None:
+    """They are right whatever is missing."""
+    after_gap = replace(first(JOINED), gap=gap(NOW + 9))
+    assert not JOINED.shape.waits
+    assert len(written(judge(JOINED).judge(after_gap, executed([(b"x", NOW, None)])))) == 1
