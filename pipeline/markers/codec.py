@@ -26,6 +26,7 @@ from pipeline.ids import (
     TopicName,
 )
 from pipeline.markers.commit_marker import CommitMarker, Judged, LeftOutput, Totals
+from pipeline.markers.cut import Cut
 from pipeline.markers.deploys import DeployId
 from pipeline.markers.positions import InputPartition, LeftSource, MarkedSource
 from pipeline.markers.refused import Refused
@@ -78,6 +79,7 @@ def encode_marker(marker: CommitMarker) -> bytes:
             "decided": {"life": marker.decided.life, "version": marker.decided.version},
             "retired": marker.retired,
             "outputs_left": [_left_output(*one) for one in marker.outputs_left.items()],
+            **({} if marker.cut is None else {"cut": _cut(marker.cut, sources)}),
         },
     )
 
@@ -127,6 +129,7 @@ def decode_marker(value: bytes, place: str) -> CommitMarker:
         decided=fields.inner("decided").deploy(),
         retired=fields.number("retired"),
         outputs_left={one.text("id"): one.left_output() for one in fields.listed("outputs_left")},
+        cut=fields.cut(sources),
     )
 
 
@@ -242,6 +245,15 @@ def _left_output(output: str, left: LeftOutput) -> Mapping[str, Encodable]:
     for topic_id, partition in sorted(left.read):
         by_topic.setdefault(topic_id, {})[str(partition)] = left.read[topic_id, partition]
     return {"id": output, "promised_ms": left.promised_ms, "read": by_topic}
+
+
+def _cut(cut: Cut, sources: Sequence[MarkedSource]) -> Mapping[str, Encodable]:
+    return {
+        "id": cut.id,
+        "end": _nested(cut.end, sources),
+        "event_ms": cut.event_ms,
+        "partitions": cut.partitions,
+    }
 
 
 def _numbered(values: Mapping[int, int]) -> dict[str, int]:
@@ -363,6 +375,17 @@ class _Fields:
                 for topic_id in by_topic.members
                 for partition, offset in by_topic.inner(topic_id).numbered(Offset).items()
             },
+        )
+
+    def cut(self, sources: Sequence[MarkedSource]) -> Cut | None:
+        if "cut" not in self.members:  # there is none
+            return None
+        found = self.inner("cut")
+        return Cut(
+            id=found.text("id"),
+            end=found.by_partition("end", sources, Offset),
+            event_ms=found.instant("event_ms"),
+            partitions=found.number("partitions"),
         )
 
     def by_partition(

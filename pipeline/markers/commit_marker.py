@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, TopicId, TopicName
+from pipeline.markers.cut import Cut
 from pipeline.markers.deploys import NO_DEPLOY, DeployId
 from pipeline.markers.positions import InputPartition, LeftSource, MarkedSource, Positions
 from pipeline.markers.refused import Refused
@@ -108,6 +109,8 @@ class CommitMarker:
         retired: lowest number for new source ids of the fragment; former lives used those below.
         outputs_left: promise and positions for the latest `OUTPUTS_LEFT` former output topics, by
             their ids.
+        cut: the next batch, if any of its results may be visible before its own marker; None: none
+            is.
     """
 
     epoch: Epoch
@@ -138,6 +141,12 @@ class CommitMarker:
     decided: DeployId = NO_DEPLOY
     retired: int = 0
     outputs_left: Mapping[str, LeftOutput] = field(default_factory=dict)
+    cut: Cut | None = None
+
+    @property
+    def reached(self) -> Positions:
+        """The positions up to which records were read; those of a cut may have been."""
+        return self.end if self.cut is None else self.cut.end
 
     @property
     def nothing_read(self) -> bool:
@@ -167,9 +176,8 @@ class CommitMarker:
         """The marker of the same lane with another output topic."""
         if self.output == output:
             return self
-        return replace(
-            self, output=output, output_ends={}, outputs_left=self.former_outputs(output)
-        )
+        left = self.former_outputs(output)
+        return replace(self, output=output, output_ends={}, outputs_left=left, cut=None)
 
     def former_outputs(self, output: str) -> dict[str, LeftOutput]:
         """Promise and positions for all former output topics, once this topic is the output."""

@@ -15,7 +15,7 @@ from pipeline.planner.describe import start_text
 from pipeline.planner.failures import node_failures, planned_failures
 from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput, NewTopic, Plan
 from pipeline.priority import Priority
-from pipeline.reliability import Mode
+from pipeline.reliability import Mode, Recovery
 
 _LABEL = 12
 _ORDER: Mapping[Keeps, str] = {
@@ -77,6 +77,7 @@ def _fragment(fragment: Fragment, plan: Plan) -> Iterator[str]:
     if fragment.apart:
         yield from _fact("apart from", f"{', '.join(fragment.apart)}, if another node may claim it")
     yield from _fact("reliability", _reliability(fragment))
+    yield from _recovery(fragment, plan)
     yield from _failures(fragment, plan)
     if fragment.priority is not Priority.NORMAL:
         yield from _fact("priority", _PRIORITIES[fragment.priority])
@@ -104,6 +105,20 @@ def _reliability(fragment: Fragment) -> str:
         f"{found}: if its node fails, a secondary goes on in about a second; costs its processor "
         "time and memory once more on each secondary"
     )
+
+
+def _recovery(fragment: Fragment, plan: Plan) -> Iterator[str]:
+    """What readers see of a failure, and the price of it, if a fragment of the network asks."""
+    if all(one.recovery is Recovery.PRECISE for one in plan.fragments):
+        return
+    if fragment.recovery is Recovery.ROLLBACK:
+        yield from _fact("recovery", "rollback: results are visible before their transaction")
+        yield from _fact("", "costs a second transaction in each batch, beside its execution")
+        return
+    topics = {stream.topic for one in plan.fragments for stream in one.inputs}
+    read = fragment.output.topic in topics
+    why = ", since the network reads its results" if read else ""
+    yield from _fact("recovery", f"precise{why}: results are visible with their transaction")
 
 
 def _failures(fragment: Fragment, plan: Plan) -> Iterator[str]:
@@ -167,9 +182,12 @@ def _event_time(fragment: Fragment) -> str:
 
 
 def _guarantees(fragment: Fragment) -> Iterator[str]:
-    yield from _fact(
-        "guarantees", "stable records are exact: none lost, none twice, final once written"
+    exact = "stable records are exact: none lost, none twice, final once written"
+    again = (
+        "no record is lost; after a failure some may come twice, with one id; final once written"
     )
+    rolls_back = fragment.recovery is Recovery.ROLLBACK
+    yield from _fact("guarantees", again if rolls_back else exact)
     elements = ", and as in the array" if fragment.traits.explodes else ""
     yield from _fact("", f"order: {_ORDER[fragment.traits.keeps]}{elements}")
     yield from _fact("", _when_missing(fragment))

@@ -46,6 +46,7 @@ def command(session: Session, file: str | None) -> None:
                     "reliability": fragment.reliability.mode.value,
                     "secondaries": fragment.reliability.secondaries,
                     "checkpoint_every_ms": fragment.reliability.checkpoint_every_ms,
+                    "recovery": fragment.recovery.value,
                     "nodes_may_fail": node_failures(fragment),
                     "brokers_may_fail": _brokers(fragment, plan),
                     "priority": fragment.priority.value,

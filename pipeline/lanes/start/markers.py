@@ -7,6 +7,7 @@ from pipeline.ids import BatchId, Incarnation, Millis, Offset
 from pipeline.lanes.start.decision import Rebuild
 from pipeline.lanes.start.facts import StartRequest
 from pipeline.markers.commit_marker import NO_BATCH, CommitMarker, Totals
+from pipeline.markers.cut import Cut
 from pipeline.markers.positions import MarkedSource, Positions
 
 
@@ -73,6 +74,7 @@ def begun_anew(
         judged=None,
         plan=request.plan,
         decided=request.deploy,
+        cut=_kept_cut(marker, request),
     )
 
 
@@ -106,7 +108,13 @@ def rebuilt(
         judged=None,
         plan=request.plan,
         decided=request.deploy,
+        cut=_kept_cut(marker, request),
     )
+
+
+def _kept_cut(marker: CommitMarker, request: StartRequest) -> Cut | None:
+    """The cut, which a choice drops: it may change the positions, or the state."""
+    return None if request.chosen else marker.cut
 
 
 def _settled(marker: CommitMarker, request: StartRequest) -> tuple[MarkedSource, ...]:

@@ -251,6 +251,11 @@ class ImmediateJobs:
         except MedusaError as error:
             self.failed = error
 
+    def follow(self, job: Callable[[], None]) -> None:
+        """Run it, unless the last one has failed."""
+        if self.failed is None:
+            self.start(job)
+
     def wait(self) -> None:
         """Raise the error of the last job."""
         if self.failed is not None:
