@@ -2,6 +2,7 @@
 
 import traceback
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from random import Random
 from typing import Final
 
@@ -13,7 +14,15 @@ from pipeline.ids import NetworkId, NetworkName, SchemaId, TopicName
 from pipeline.lanes.following import UnlikeOwnerError
 from tests.histories import crowding, deploys, moving, secondaries, suspecting
 from tests.histories.chain import Chain, Outcome, Script, Step
-from tests.histories.documents import CHANGES, PRIORITY, RELIABILITY, TRIM, first, schema_of
+from tests.histories.documents import (
+    CHANGES,
+    PRIORITY,
+    RECOVERY,
+    RELIABILITY,
+    TRIM,
+    first,
+    schema_of,
+)
 from tests.histories.node import OWNER, START, Node, remembering, toy_engine
 from tests.histories.reference import Wrong
 from tests.histories.world import FOLLOWER_GOES, LANE_GOES, NOWHERE_ID, World
@@ -28,7 +37,11 @@ FIRST_DOCUMENTS: Final = 400
 
 
 def draw(
-    seed: int, only: frozenset[str] = frozenset(), steps_many: tuple[int, int] = (4, 12)
+    seed: int,
+    only: frozenset[str] = frozenset(),
+    steps_many: tuple[int, int] = (4, 12),
+    *,
+    rolls_back: bool = False,
 ) -> Script:
     """The script of a seed. Each history prefers a few kinds of steps.
 
@@ -36,9 +49,11 @@ def draw(
         seed: of all that is drawn.
         only: allowed kinds, besides records and turns of the lanes; empty: all.
         steps_many: minimum and maximum number of steps of these kinds.
+        rolls_back: as of a script.
     """
     rng = Random(seed)
-    kinds = [kind for kind in _ALL if not only or kind in only]
+    every = (*_ALL, RECOVERY) if rolls_back else _ALL
+    kinds = [kind for kind in every if not only or kind in only]
     preferred = rng.sample(sorted(set(kinds)), min(4, len(set(kinds))))
     begin = ["produce", "run"]
     if RELIABILITY in kinds and rng.random() < 0.5:
@@ -54,14 +69,16 @@ def draw(
         if rng.random() < 0.5:
             steps.append(Step(rng.choice(("run", "run", "drain")), rng.randrange(1 << 20)))
     append_time = rng.random() < 0.03 and (not only or "append_time" in only)
-    return Script(seed, tuple(steps), append_time)
+    return Script(seed, tuple(steps), append_time, rolls_back)
 
 
-def written(seed: int, steps: str, *, append_time: bool = False) -> Script:
+def written(
+    seed: int, steps: str, *, append_time: bool = False, rolls_back: bool = False
+) -> Script:
     """The script of a seed with the steps of a text, as printed for a shrunk history."""
     parts = (step.split(":") for step in steps.split())
     found = tuple(Step(kind, int(number)) for kind, number in parts)
-    return Script(seed, found, append_time)
+    return Script(seed, found, append_time, rolls_back)
 
 
 class History(Chain):
@@ -74,6 +91,7 @@ class History(Chain):
         self.world.watch = self.on_commit
         self.world.ended = self._ended
         net = first(Random(rng.randrange(FIRST_DOCUMENTS)))
+        net = replace(net, rolls_back=script.rolls_back)
         super().__init__(self.world, net, Outcome(script), allowed)
 
     def run(self) -> Outcome:
@@ -194,6 +212,9 @@ class History(Chain):
             if before.get(fragment) != now:
                 text = f"owned by {before.get(fragment)}, and by {now} without a reason"
                 self.wrong(Wrong("restless", str(fragment.fragment), text))
+        for ledger in self.ledgers.values():
+            for text in ledger.foreign_repeats():
+                self.wrong(Wrong("again", ledger.fragment, text))
         for text in (*moving.overdue(world), *secondaries.others(world)):
             self.wrong(Wrong("restless", "", text))
 
@@ -464,7 +485,7 @@ STEPS: Mapping[str, Callable[[History, Random], None]] = {
     "crowd": _crowd,
 }
 _ALL = (
-    *sorted(CHANGES),
+    *sorted(CHANGES.keys() - {RECOVERY}),
     *("rollback", "destroy", "restart", "set_back", "take_over", "take_over", "made_again"),
     *("grown", "schema_gone", "schema_late", "letters_expire", "redrive", "move", "vacate"),
     *(RELIABILITY, "suspect", "suspect", "trust", "crowd"),

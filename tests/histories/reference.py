@@ -18,6 +18,7 @@ from pipeline.lanes.result_headers import LATE_RESULT
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput
 from schemas import wire
+from tests.histories.again import Again
 from tests.histories.boxes import Seen, Streams, core, flow, pairs, windows
 from tests.histories.check import follows
 from tests.histories.documents import Box, Net
@@ -62,6 +63,7 @@ class Ledger:
         choices: pending choices about its state, by version; each applies to one incarnation.
         begun_by: the version that started its present incarnation.
         read_for: its positions after its last batch for each output, by the output's id.
+        results: those that were written before their marker, and maybe again.
     """
 
     fragment: str
@@ -81,6 +83,7 @@ class Ledger:
     begun_by: int = 0
     batches: int = 0
     read_for: dict[str, dict[tuple[str, int], int]] = field(default_factory=dict)
+    results: Again = field(default_factory=Again)
 
     @property
     def known(self) -> frozenset[str]:
@@ -108,6 +111,9 @@ class Ledger:
         for text in follows(before, marker):
             self.wrong("marker", text)
         self.marker = marker
+        if marker.cut is not None:
+            topic = self.kafka.by_id[marker.output]
+            self.results.begin(marker.cut.id, commit.version, topic)
         plan = self._planned(deployment)
         if plan is None or not same(plan, commit.fragment):
             self.wrong("plan", "it runs another plan than its document's")
@@ -218,6 +224,11 @@ class Ledger:
         expected = list(self._due(net, plan, rows, executed))
         promised = None if before is None else before.boundary_ms
         published = [r for r in commit.records if r.topic == plan.output.topic]
+        may_differ = False
+        if before is not None and before.cut is not None:
+            published = self.results.once(before.cut.id)
+            cut_by = self.results.cut_by.get(before.cut.id)
+            may_differ = cut_by != commit.version or bool(self.undecided)
         stateless = plan.stateful_box is None
         for record in published:
             broken = promised is not None and record.timestamp_ms <= promised
@@ -225,7 +236,11 @@ class Ledger:
                 self.wrong("promise", f"a result at {record.timestamp_ms}, promised {promised}")
             if broken and not self._may_be_late(plan, executed, commit.marker):
                 self.wrong("promise", f"a result at {record.timestamp_ms} is late, no writer idle")
-        self._compare(expected, published)
+        self._compare(expected, published, may_differ=may_differ)
+
+    def foreign_repeats(self) -> Iterator[str]:
+        """Results that came after the marker of their batch, and that the batch did not have."""
+        yield from self.results.foreign()
 
     def _may_be_late(self, plan: Fragment, executed: Executed, marker: CommitMarker) -> bool:
         """Whether a result without state may break the promise of the batches before.
@@ -271,10 +286,14 @@ class Ledger:
             left += more[0]
         yield from flow(net, self.fragment, {box.name: made})
 
-    def _compare(self, due: Iterable[Seen], published: Iterable[KafkaRecord]) -> None:
+    def _compare(
+        self, due: Iterable[Seen], published: Iterable[KafkaRecord], *, may_differ: bool
+    ) -> None:
+        """Compare results; `may_differ`: the first try of the batch may have decided otherwise."""
         expected = Counter((row.at, _frozen(row.values)) for row in due)
         found = Counter((int(r.timestamp_ms), _frozen(_body(r))) for r in published)
         lost, more = expected - found, found - expected
+        more = Counter() if may_differ else more
         if lost or more:
             text = f"missing {_some(lost)}, too many {_some(more)}"
             self.wrong("different" if lost and more else "lost" if lost else "repeated", text)

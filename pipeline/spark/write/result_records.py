@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from brokers.records import Headers
 from pipeline.lanes.result_headers import LATE_RESULT, RESULT_ID
-from pipeline.spark.batch.results import Identified, Record
+from pipeline.spark.batch.results import ID, Identified, Record
 from pipeline.spark.write.outgoing import OutgoingResults
 from pipeline.spark.write.result_ids import ResultIds
 
@@ -26,7 +26,7 @@ def with_headers(results: OutgoingResults, own: Headers) -> Iterator[tuple[Recor
 
 def _identified(results: OutgoingResults) -> Iterator[Identified]:
     rows, again = results.results, results.again
-    if again is None:
+    if again is None or ID in rows.table.column_names:
         return rows.identified(results.partitions)
     ids = ResultIds(again.fragment, again.cut)
     return ((*record, ids.of(record)) for record in rows.records(results.partitions))

@@ -36,11 +36,16 @@ class Passing(Sink):
     def __init__(self, planner: LanePlanner, start: CommitMarker) -> None:
         self.planner, self.last = planner, start
         self.passed: list[int] = []
+        self.planned: list[Batch] = []
 
     @property
     def marker(self) -> CommitMarker:
         """The last marker."""
         return self.last
+
+    def plan(self, batch: Batch) -> None:
+        """Record it."""
+        self.planned.append(batch)
 
     def pass_on(self, boundary_ms: Millis) -> None:
         """Commit a marker."""
