@@ -38,11 +38,19 @@ class Again:
             assert _content(found.setdefault(result, record)) == _content(record)
         return list(found.values())
 
-    def foreign(self) -> Iterator[str]:
-        """Results of committed batches that these did not have."""
-        for cut, batch in self.written.items():
+    @property
+    def known(self) -> frozenset[bytes]:
+        """The ids of the results of all committed batches."""
+        return frozenset(result for batch in self.written.values() for result in batch)
+
+    def foreign(self, known: frozenset[bytes]) -> Iterator[str]:
+        """Results of committed batches that these did not have.
+
+        `known`: those of all fragments; another one may have written the topic later.
+        """
+        for cut in self.written:
             for result, record in self._of(cut):
-                if result not in batch:
+                if result not in known:
                     yield f"{result!r} at {record.offset} came after the marker of its batch"
 
     def _of(self, cut: str) -> Iterator[tuple[bytes, KafkaRecord]]:

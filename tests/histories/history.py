@@ -212,8 +212,9 @@ class History(Chain):
             if before.get(fragment) != now:
                 text = f"owned by {before.get(fragment)}, and by {now} without a reason"
                 self.wrong(Wrong("restless", str(fragment.fragment), text))
+        known = frozenset[bytes]().union(*(one.results.known for one in self.ledgers.values()))
         for ledger in self.ledgers.values():
-            for text in ledger.foreign_repeats():
+            for text in ledger.results.foreign(known):
                 self.wrong(Wrong("again", ledger.fragment, text))
         for text in (*moving.overdue(world), *secondaries.others(world)):
             self.wrong(Wrong("restless", "", text))

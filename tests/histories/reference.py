@@ -238,10 +238,6 @@ class Ledger:
                 self.wrong("promise", f"a result at {record.timestamp_ms} is late, no writer idle")
         self._compare(expected, published, may_differ=may_differ)
 
-    def foreign_repeats(self) -> Iterator[str]:
-        """Results that came after the marker of their batch, and that the batch did not have."""
-        yield from self.results.foreign()
-
     def _may_be_late(self, plan: Fragment, executed: Executed, marker: CommitMarker) -> bool:
         """Whether a result without state may break the promise of the batches before.
 
