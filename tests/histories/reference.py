@@ -6,11 +6,9 @@ by topic id. It is independent of the code that decides where a lane starts.
 """
 
 import json
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import Any
 
 from brokers.records import KafkaRecord
 from pipeline.ids import Incarnation, SchemaId, TopicId, TopicName
@@ -21,6 +19,7 @@ from schemas import wire
 from tests.histories.again import Again
 from tests.histories.boxes import Seen, Streams, core, flow, pairs, windows
 from tests.histories.check import follows
+from tests.histories.compared import difference
 from tests.histories.documents import Box, Net
 from tests.histories.engine import Executed
 from tests.histories.idle import was_idle
@@ -236,7 +235,9 @@ class Ledger:
                 self.wrong("promise", f"a result at {record.timestamp_ms}, promised {promised}")
             if broken and not self._may_be_late(plan, executed, commit.marker):
                 self.wrong("promise", f"a result at {record.timestamp_ms} is late, no writer idle")
-        self._compare(expected, published, may_differ=may_differ)
+        found = difference(expected, published, may_differ=may_differ)
+        if found is not None:
+            self.wrong(*found)
 
     def _may_be_late(self, plan: Fragment, executed: Executed, marker: CommitMarker) -> bool:
         """Whether a result without state may break the promise of the batches before.
@@ -281,18 +282,6 @@ class Ledger:
             made += pairs((*left, *more[0]), more[1], box.number)
             left += more[0]
         yield from flow(net, self.fragment, {box.name: made})
-
-    def _compare(
-        self, due: Iterable[Seen], published: Iterable[KafkaRecord], *, may_differ: bool
-    ) -> None:
-        """Compare results; `may_differ`: the first try of the batch may have decided otherwise."""
-        expected = Counter((row.at, _frozen(row.values)) for row in due)
-        found = Counter((int(r.timestamp_ms), _frozen(_body(r))) for r in published)
-        lost, more = expected - found, found - expected
-        more = Counter() if may_differ else more
-        if lost or more:
-            text = f"missing {_some(lost)}, too many {_some(more)}"
-            self.wrong("different" if lost and more else "lost" if lost else "repeated", text)
 
     def _rows(
         self,
@@ -496,18 +485,3 @@ def _settled(row: Seen, box: Box | None, skipped_ms: int | None) -> bool:
 
 def _inputs(plan: Fragment) -> frozenset[str]:
     return frozenset(stream.name for stream in plan.inputs)
-
-
-def _body(record: KafkaRecord) -> Any:
-    framed = wire.split(record.value)
-    assert isinstance(framed, wire.Framed)
-    return json.loads(framed.body)
-
-
-def _frozen(values: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    return tuple(sorted(values.items()))
-
-
-def _some(found: Counter[Any]) -> str:
-    shown = [f"{dict(values)}@{at}" for at, values in list(found)[:3]]
-    return f"{sum(found.values())} ({'; '.join(shown)})" if found else "0"

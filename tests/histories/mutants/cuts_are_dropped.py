@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from pipeline.lanes.start import plan
+from pipeline.lanes.start.markers import begun_anew, rebuilt
 from tests.histories.replaced import replaced
 
 KINDS = "restart,take_over"
@@ -14,7 +15,6 @@ KINDS = "restart,take_over"
 @contextmanager
 def mutated() -> Iterator[None]:
     """The next batch is planned anew."""
-    begun_anew, rebuilt = plan.begun_anew, plan.rebuilt
     with (
         replaced(plan, "begun_anew", lambda *how: replace(begun_anew(*how), cut=None)),
         replaced(plan, "rebuilt", lambda *how: replace(rebuilt(*how), cut=None)),

@@ -83,8 +83,14 @@ class Lane:
 
     def __post_init__(self) -> None:
         topics = self.topics = Topics(self.log, self.wrong)
-        how = {"commits": self.commits, "topics": topics, "epoch": Epoch(self.epoch)}
-        context = sink_context(self.log, [], FRAGMENT, **how)
+        context = sink_context(
+            self.log,
+            [],
+            FRAGMENT,
+            commits=self.commits,
+            topics=topics,
+            epoch=Epoch(self.epoch),
+        )
         transactions = InTransactions(context)
         self.writer = ResultsFirst(context, transactions, lambda: Results(self.log))
         self.sink = Sink(context, self.writer if self.rolls_back else transactions)

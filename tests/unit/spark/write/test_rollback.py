@@ -147,8 +147,7 @@ class World:
         plans = Plans()
         writer = Transactions(self.log, self.planned, fuse)
         epoch = Epoch(self.epoch)
-        how = {"writer": writer, "epoch": epoch, "plans": plans}
-        context = sink_context(self.log, [], self.planned, **how)
+        context = sink_context(self.log, [], self.planned, writer=writer, epoch=epoch, plans=plans)
         producers = ResultsFirst(
             context, InTransactions(context), lambda: Results(self.log, fuse, self.asleep)
         )
