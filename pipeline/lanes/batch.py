@@ -248,6 +248,7 @@ def next_marker(  # noqa: PLR0913 - what a marker adds to the last one; all by k
         decided=last.decided,
         retired=last.retired,
         outputs_left=last.outputs_left,
+        repeated=last.repeated,
     )
     check_follows(last, marker)
     return marker

@@ -80,6 +80,7 @@ def encode_marker(marker: CommitMarker) -> bytes:
             "retired": marker.retired,
             "outputs_left": [_left_output(*one) for one in marker.outputs_left.items()],
             **({} if marker.cut is None else {"cut": _cut(marker.cut, sources)}),
+            **({"repeated": marker.repeated} if marker.repeated else {}),
         },
     )
 
@@ -130,6 +131,7 @@ def decode_marker(value: bytes, place: str) -> CommitMarker:
         retired=fields.number("retired"),
         outputs_left={one.text("id"): one.left_output() for one in fields.listed("outputs_left")},
         cut=fields.cut(sources),
+        repeated=fields.repeated(),
     )
 
 
@@ -387,6 +389,12 @@ class _Fields:
             event_ms=found.instant("event_ms"),
             partitions=found.number("partitions"),
         )
+
+    def repeated(self) -> tuple[str, ...]:
+        found = self.members.get("repeated", [])  # there are none
+        if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+            raise self._damaged("repeated", "a list of texts")
+        return tuple(str(one) for one in found)
 
     def by_partition(
         self, name: str, sources: Sequence[MarkedSource], kind: Callable[[int], Number]

@@ -111,6 +111,7 @@ class CommitMarker:
             their ids.
         cut: the next batch, if any of its results may be visible before its own marker; None: none
             is.
+        repeated: ids of the output topics in which results may come twice.
     """
 
     epoch: Epoch
@@ -142,6 +143,7 @@ class CommitMarker:
     retired: int = 0
     outputs_left: Mapping[str, LeftOutput] = field(default_factory=dict)
     cut: Cut | None = None
+    repeated: tuple[str, ...] = ()
 
     @property
     def reached(self) -> Positions:

@@ -7,6 +7,7 @@ from brokers.memory_kafka.log import MemoryTopic
 from brokers.records import KafkaRecord
 from pipeline.ids import Offset
 from pipeline.lanes.result_headers import RESULT_ID
+from pipeline.markers.commit_marker import CommitMarker
 from tests.histories.kafka import log
 
 
@@ -61,6 +62,18 @@ class Again:
                 result = dict(record.headers).get(RESULT_ID) or b""
                 if result.startswith(f"{cut}/".encode()):
                     yield result, record
+
+
+def dropped(before: CommitMarker | None, marker: CommitMarker) -> bool:
+    """Whether a marker has dropped the cut of the one before without a batch, nor a reason."""
+    if before is None or before.cut is None:
+        return False
+    same = marker.incarnation == before.incarnation
+    if same and marker.batch == before.batch + 1:
+        return False
+    sources = [[source.id for source in one.sources] for one in (before, marker)]
+    reason = marker.chosen or sources[0] != sources[1] or marker.output != before.output
+    return not reason and (marker.cut is None or marker.cut.id != before.cut.id)
 
 
 def _content(record: KafkaRecord) -> tuple[object, ...]:

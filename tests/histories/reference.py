@@ -16,7 +16,7 @@ from pipeline.lanes.result_headers import LATE_RESULT
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput
 from schemas import wire
-from tests.histories.again import Again
+from tests.histories.again import Again, dropped
 from tests.histories.boxes import Seen, Streams, core, flow, pairs, windows
 from tests.histories.check import follows
 from tests.histories.compared import difference
@@ -109,10 +109,8 @@ class Ledger:
         before, marker = self.marker, commit.marker
         for text in follows(before, marker):
             self.wrong("marker", text)
+        self._cut(before, commit)
         self.marker = marker
-        if marker.cut is not None:
-            topic = self.kafka.by_id[marker.output]
-            self.results.begin(marker.cut.id, commit.version, topic)
         plan = self._planned(deployment)
         if plan is None or not same(plan, commit.fragment):
             self.wrong("plan", "it runs another plan than its document's")
@@ -139,6 +137,15 @@ class Ledger:
             return
         self.batches += 1
         self._batch(commit, executed, plan, before)
+
+    def _cut(self, before: CommitMarker | None, commit: Commit) -> None:
+        """Note the cut of the next batch, and check that none was dropped."""
+        marker = commit.marker
+        if dropped(before, marker):
+            self.wrong("marker", f"batch {marker.batch} has dropped the cut of the next one")
+        if marker.cut is not None:
+            topic = self.kafka.by_id[marker.output]
+            self.results.begin(marker.cut.id, commit.version, topic)
 
     def runs(self, deployment: Deployment) -> bool:
         """Whether the running plan is that of a version."""

@@ -72,7 +72,9 @@ class Committed:
 
     def with_cut(self, cut: Cut) -> "Committed":
         """The same, with the cut of the next batch."""
-        return replace(self, marker=replace(self.marker, cut=cut))
+        last = self.marker
+        repeated = tuple(dict.fromkeys((*last.repeated, last.output)))
+        return replace(self, marker=replace(last, cut=cut, repeated=repeated))
 
     def passed_on(self, boundary_ms: Millis, now_ms: Millis) -> "Committed":
         """That after event time was passed on without a batch.

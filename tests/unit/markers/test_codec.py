@@ -123,6 +123,7 @@ def markers(draw: st.DrawFn) -> CommitMarker:
         sources=tuple(known),
         left=tuple(draw(st.lists(lefts(), max_size=2))),
         cut=cut(draw, known),
+        repeated=draw(st.lists(NAMES, max_size=2).map(tuple)),
     )
 
 
@@ -149,7 +150,9 @@ ACTIVITIES = st.builds(ActivityRecord, NAMES, NAMES, COUNTS.map(Epoch), st.boole
 @given(MARKERS)
 def test_a_marker_without_a_cut_is_written_as_before(marker: CommitMarker) -> None:
     """A lane with precise recovery writes what it wrote before there was another one."""
-    assert ("cut" in json.loads(encode_marker(marker))) == (marker.cut is not None)
+    written = json.loads(encode_marker(marker))
+    assert ("cut" in written) == (marker.cut is not None)
+    assert ("repeated" in written) == bool(marker.repeated)
 
 
 @given(MARKERS)

@@ -3,7 +3,10 @@
 import pytest
 
 from pipeline.errors import DocumentError
+from pipeline.ids import TopicName
+from pipeline.planner.changes import Current
 from pipeline.planner.describe import differences, state_differences
+from pipeline.planner.diff import changes
 from pipeline.planner.digest import fragment_digest, plan_digest, state_digest
 from pipeline.planner.explain import explain
 from pipeline.planner.plan import Plan
@@ -120,3 +123,18 @@ def test_explain_states_guarantee_and_price() -> None:
         f"  guarantees   {again}",
     ):
         assert found.count(line) == 1
+
+
+def test_a_topic_with_repeats_is_not_read_later() -> None:
+    """Neither after a version with rollback, nor once a marker says so; another topic is fine."""
+    once = "\n  counts: {aggregate: s, by: [road], compute: {n: count(*)}%s}\n"
+    was = planned(once % ROLLBACK, "outputs: {counts: {topic: x}}")
+    read = planned(TWO % ("", ""), "outputs: {counts: {topic: x}, sums: {topic: y}}")
+    elsewhere = planned(TWO % ("", ""), "outputs: {counts: {topic: z}, sums: {topic: y}}")
+    (problem,) = changes(read, was, Current()).problems
+    assert (problem.box, "whose topic x was written" in problem.message) == ("sums", True)
+    assert "another topic" in problem.hint
+    repeated = frozenset({TopicName("x")})
+    assert changes(read, read, Current(repeated=repeated)).problems == (problem,)
+    assert changes(elsewhere, was, Current(repeated=repeated)).problems == ()
+    assert changes(read, read, Current()).problems == ()

@@ -133,8 +133,10 @@ def test_the_cut_comes_first_and_the_marker_last() -> None:
         ("commit", ""),
     ]
     cut, marker = lane.markers
-    assert cut == replace(lane.begin, output="out-1", cut=Cut("3.0", {AT: Offset(5)}, NOW, 1))
+    expected = Cut("3.0", {AT: Offset(5)}, NOW, 1)
+    assert cut == replace(lane.begin, output="out-1", cut=expected, repeated=("out-1",))
     assert (marker.batch, marker.cut, lane.sink.marker) == (0, None, marker)
+    assert marker.repeated == ("out-1",)
     assert marker.totals.records_out == len(set(lane.ids)) == len(ROWS)
     assert {headers[WRITTEN_TO] for headers in lane.log.headers[OUTPUT]} == {b"out-1"}
 
