@@ -1,7 +1,11 @@
-"""Reliability of a fragment: how another node goes on with it when its own one fails."""
+"""Reliability of a fragment: how another node goes on with it when its own one fails.
+
+Precise and rollback recovery are those of Hwang et al., "High-Availability Algorithms for
+Distributed Stream Processing" (ICDE 2005).
+"""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from pipeline import durations
@@ -27,7 +31,17 @@ class Mode(Enum):
     """The secondaries have repeated its batches: one of them goes on."""
 
 
+class Recovery(Enum):
+    """What a reader sees of a failure besides a pause; the strictest is last."""
+
+    ROLLBACK = "rollback"
+    """No result is lost; some may be written again, each with the id that it had."""
+    PRECISE = "precise"
+    """Nothing: a batch and its results become visible in one transaction."""
+
+
 _STRICTNESS = tuple(Mode)
+_RECOVERIES = tuple(Recovery)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +52,14 @@ class Reliability:
         mode: what other nodes do for it.
         secondaries: the number of other nodes that do it; 0 with `amnesia` and `upstream_backup`.
         checkpoint_every_ms: how often its checkpoint is copied; 0 but with `passive_standby`.
+        recovery: as declared with it; None: it is not. A fragment has it apart from this: it
+            decides how its own lane writes.
     """
 
     mode: Mode
     secondaries: int = 0
     checkpoint_every_ms: int = 0
+    recovery: Recovery | None = None
 
     def __str__(self) -> str:
         if not self.secondaries:
@@ -82,9 +99,16 @@ def with_passive_standbys(number: int, every_ms: int = CHECKPOINT_EVERY_MS) -> R
 def strictest(those: Iterable[Reliability], default: Reliability) -> Reliability:
     """The one with the strictest mode; of these that with the most secondaries; the most often.
 
-    `default`: of none at all.
+    `default`: of none at all. Without a recovery: see `most_precise`.
     """
-    return max(those, key=_strictness, default=default)
+    return replace(max(those, key=_strictness, default=default), recovery=None)
+
+
+def most_precise(those: Iterable[Reliability | None], default: Reliability) -> Recovery:
+    """The strictest recovery that is declared; if none is, that of `default`, or `PRECISE`."""
+    declared = (one.recovery for one in those if one is not None)
+    found = tuple(one for one in declared if one is not None)
+    return max(found, key=_RECOVERIES.index, default=default.recovery or Recovery.PRECISE)
 
 
 def _strictness(one: Reliability) -> tuple[int, int, int]:

@@ -115,6 +115,12 @@ def next_batch(
     return _planned(time, move, now_ms), PassOn(move.to_ms)
 
 
+def again(time: LaneTime, batch: Batch, now_ms: SteadyMillis) -> LaneTime:
+    """The event time of a lane that executes a batch which was planned before it started."""
+    move = None if batch.event_ms is None else Move(batch.event_ms, cut=False)
+    return _planned(time, move, now_ms)
+
+
 def _move(
     time: LaneTime, end: Positions, ends: Ends | None, now_ms: SteadyMillis
 ) -> tuple[Move | None, SteadyMillis | None]:

@@ -89,6 +89,10 @@ ReliabilityMode = Literal["amnesia", "upstream_backup", "passive_standby", "acti
 is; or some have copied the checkpoint, or repeated the batches."""
 
 
+RecoveryKind = Literal["precise", "rollback"]
+"""What a reader sees of a failure: nothing, or results that come twice, with one id."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reliability:
     """How another node goes on with a network, a box or an output when its own one fails.
@@ -100,11 +104,14 @@ class Reliability:
         secondaries: with a standby, the number of other nodes that are one, 1 to 5; 1 if left out.
         checkpoint_every: with `passive_standby`, how often the checkpoint is copied: a duration
             from 1s to 1d; 10s if left out.
+        recovery: `precise`, a failure is hidden; `rollback`, results are visible sooner, and some
+            may come twice after a failure; the network's, or `precise`, if left out.
     """
 
     mode: ReliabilityMode
     secondaries: int | None = None
     checkpoint_every: Duration | None = None
+    recovery: RecoveryKind | None = None
 
 
 PriorityLevel = Literal["high", "normal", "low"]

@@ -85,6 +85,7 @@ def gather(plan: Plan, recorded: Recorded, choices: Choices, clients: Clients) -
             oldest=_oldest(plan, states, described, clients.log),
             inputs=changed,
             anew=frozenset({*found.found, *found.pending}),
+            repeated=frozenset(topic for topic, one in ids.items() if one in _repeated(markers)),
         ),
         filled=filled,
         known=known,
@@ -206,6 +207,11 @@ def _markers(
         if record is not None and record.value is not None:
             found[fragment.name] = codec.decode_marker(record.value, f"topic {topic}")
     return found
+
+
+def _repeated(markers: Mapping[FragmentName, CommitMarker]) -> set[str]:
+    """The ids of the topics in which results may come twice."""
+    return {output for marker in markers.values() for output in marker.repeated}
 
 
 def _read_before(markers: Mapping[FragmentName, CommitMarker]) -> set[TopicName]:

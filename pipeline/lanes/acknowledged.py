@@ -23,7 +23,7 @@ def lost_input(marker: CommitMarker, ends: Ends, fragment: FragmentName) -> Refu
         ends: ends of the topics, open transactions included; missing topics are not checked.
         fragment: for the advice.
     """
-    for at, read in sorted(marker.end.items()):
+    for at, read in sorted(marker.reached.items()):
         end = ends.get(at.topic, {}).get(at.partition, read)
         if end < read:
             return RefusedError(

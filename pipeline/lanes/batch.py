@@ -250,6 +250,7 @@ def next_marker(  # noqa: PLR0913 - what a marker adds to the last one; all by k
         retired=last.retired,
         outputs_left=last.outputs_left,
         gap=still_open(last.gap, boundary_ms),
+        repeated=last.repeated,
     )
     check_follows(last, marker)
     return marker

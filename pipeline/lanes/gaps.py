@@ -141,7 +141,13 @@ def after_gap(
     for at, largest_ms in progress.items():
         newest[at.input] = max(largest_ms, newest.get(at.input, largest_ms))
     moved = replace(
-        marker, start=over.end, end=over.end, needed=over.end, progress=progress, letters_from={}
+        marker,
+        start=over.end,
+        end=over.end,
+        needed=over.end,
+        progress=progress,
+        letters_from={},
+        cut=None,  # what is not written of it is in the gap
     )
     found = (touched_until(shape, stream, ms) for stream, ms in newest.items())
     until = [ms for ms in found if ms is not None]

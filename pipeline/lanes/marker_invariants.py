@@ -142,6 +142,7 @@ def _of_one_life(
 ) -> Iterator[tuple[Breach, str]]:
     """Invariants within one incarnation."""
     steps = after.batch - before.batch
+    yield from _as_cut(before, after)
     if steps == 1:
         for at, ended, begins in _of_both(_ends(before), _placed(after, after.start)):
             if begins != ended:
@@ -160,6 +161,18 @@ def _of_one_life(
     yield from _never_back("needed position", _needed(before), _needed(after))
     if before.state != after.state:
         yield Breach.ORDER, "the state is of another plan, in the same incarnation"
+
+
+def _as_cut(before: CommitMarker, after: CommitMarker) -> Iterator[tuple[Breach, str]]:
+    """A batch ends as it was cut, also in a copy of the marker that has its cut."""
+    is_copy = after.batch == before.batch and after.cut is not None
+    if before.cut is None or not (is_copy or after.batch == before.batch + 1):
+        return
+    cut = _placed(before, before.cut.end)
+    for at, was, ends in _of_both(cut, _placed(after, after.reached if is_copy else after.end)):
+        if was != ends:
+            text = f"batch {before.batch + 1} was cut at {_where(at, was)}, and ends at offset "
+            yield Breach.ORDER, f"{text}{ends}"
 
 
 def _never_falls(what: str, was: int | None, now: int | None) -> Iterator[tuple[Breach, str]]:

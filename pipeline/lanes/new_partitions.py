@@ -14,7 +14,10 @@ def reassigned(marker: CommitMarker, starts: Positions) -> CommitMarker:
         {at: positions.get(at, offset) for at, offset in starts.items()}
         for positions in (marker.start, marker.end, marker.needed)
     )
-    return replace(marker, start=start, end=end, needed=needed)
+    cut = marker.cut
+    if cut is not None:  # it reads nothing of new ones
+        cut = replace(cut, end={at: cut.end.get(at, offset) for at, offset in end.items()})
+    return replace(marker, start=start, end=end, needed=needed, cut=cut)
 
 
 def begin_of_all(begin: Positions | None, end: Positions) -> Positions | None:

@@ -1,8 +1,8 @@
 """Headers of result records.
 
-Only outputs with `corrections: true` have `RESULT_ID` and `CORRECTION`. Of the records with one id
-the last one counts; a correction without a value (a tombstone) deletes the result. All of them are
-in one partition.
+Outputs with `corrections: true` have `RESULT_ID` and `CORRECTION`. Of the records with one id the
+last one counts; a correction without a value (a tombstone) deletes the result. All of them are in
+one partition. Outputs with rollback recovery have `RESULT_ID`: the records with one id are equal.
 """
 
 WRITTEN_TO = "medusa.topic"

@@ -191,6 +191,11 @@ def carry(
             found |= dict(_renamed(getattr(one, of_left), (one.source,), now))
         return found
 
+    same = [one.id for one in sources] == [one.id for one in marker.sources]
+    cut = marker.cut
+    if cut is not None:
+        end = {at: Offset(n) for at, n in _renamed(cut.end, marker.sources, names)}
+        cut = replace(cut, end=end) if same else None
     kept = names.keys() | {one.id for one in again.values()}
     gone = [one for identity, one in left.items() if identity not in kept]
     gone += [_left(marker, one) for one in marker.sources if one.id not in kept]
@@ -204,10 +209,11 @@ def carry(
             refused=_refused(marker, names),
             sources=sources,
             left=tuple(gone),
+            cut=cut,
         ),
         unread=tuple(source.name for source in planned if source.name not in was),
         read=_read(marker, {again[one.name].id: one for one in sources if one.name in again}),
-        same=[one.id for one in sources] == [one.id for one in marker.sources],
+        same=same,
     )
 
 

@@ -26,6 +26,7 @@ from pipeline.ids import (
     TopicName,
 )
 from pipeline.markers.commit_marker import CommitMarker, Judged, LeftOutput, Totals
+from pipeline.markers.cut import Cut
 from pipeline.markers.deploys import DeployId
 from pipeline.markers.gap import Gap, Omitted
 from pipeline.markers.positions import InputPartition, LeftSource, MarkedSource
@@ -80,6 +81,8 @@ def encode_marker(marker: CommitMarker) -> bytes:
             "retired": marker.retired,
             "outputs_left": [_left_output(*one) for one in marker.outputs_left.items()],
             **({} if marker.gap is None else {"gap": _gap(marker.gap)}),
+            **({} if marker.cut is None else {"cut": _cut(marker.cut, sources)}),
+            **({"repeated": marker.repeated} if marker.repeated else {}),
         },
     )
 
@@ -130,6 +133,8 @@ def decode_marker(value: bytes, place: str) -> CommitMarker:
         retired=fields.number("retired"),
         outputs_left={one.text("id"): one.left_output() for one in fields.listed("outputs_left")},
         gap=fields.inner("gap").gap() if "gap" in fields.members else None,
+        cut=fields.cut(sources),
+        repeated=fields.repeated(),
     )
 
 
@@ -258,6 +263,15 @@ def _gap(gap: Gap) -> Mapping[str, Encodable]:
         "newest_ms": gap.newest_ms,
         "until_ms": gap.until_ms,
         "written_at_ms": gap.written_at_ms,
+    }
+
+
+def _cut(cut: Cut, sources: Sequence[MarkedSource]) -> Mapping[str, Encodable]:
+    return {
+        "id": cut.id,
+        "end": _nested(cut.end, sources),
+        "event_ms": cut.event_ms,
+        "partitions": cut.partitions,
     }
 
 
@@ -399,6 +413,23 @@ class _Fields:
             until_ms=Millis(self.number("until_ms")),
             written_at_ms=Millis(self.number("written_at_ms")),
         )
+
+    def cut(self, sources: Sequence[MarkedSource]) -> Cut | None:
+        if "cut" not in self.members:  # there is none
+            return None
+        found = self.inner("cut")
+        return Cut(
+            id=found.text("id"),
+            end=found.by_partition("end", sources, Offset),
+            event_ms=found.instant("event_ms"),
+            partitions=found.number("partitions"),
+        )
+
+    def repeated(self) -> tuple[str, ...]:
+        found = self.members.get("repeated", [])  # there are none
+        if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+            raise self._damaged("repeated", "a list of texts")
+        return tuple(str(one) for one in found)
 
     def by_partition(
         self, name: str, sources: Sequence[MarkedSource], kind: Callable[[int], Number]

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, TopicId, TopicName
+from pipeline.markers.cut import Cut
 from pipeline.markers.deploys import NO_DEPLOY, DeployId
 from pipeline.markers.gap import Gap
 from pipeline.markers.positions import InputPartition, LeftSource, MarkedSource, Positions
@@ -111,6 +112,9 @@ class CommitMarker:
             their ids.
         gap: what was left out when the lane began with an empty state, as long as results may come
             that it touches; None: nothing was.
+        cut: the next batch, if any of its results may be visible before its own marker; None: none
+            is.
+        repeated: ids of the output topics in which results may come twice.
     """
 
     epoch: Epoch
@@ -142,6 +146,13 @@ class CommitMarker:
     retired: int = 0
     outputs_left: Mapping[str, LeftOutput] = field(default_factory=dict)
     gap: Gap | None = None
+    cut: Cut | None = None
+    repeated: tuple[str, ...] = ()
+
+    @property
+    def reached(self) -> Positions:
+        """The positions up to which records were read; those of a cut may have been."""
+        return self.end if self.cut is None else self.cut.end
 
     @property
     def nothing_read(self) -> bool:
@@ -171,9 +182,8 @@ class CommitMarker:
         """The marker of the same lane with another output topic."""
         if self.output == output:
             return self
-        return replace(
-            self, output=output, output_ends={}, outputs_left=self.former_outputs(output)
-        )
+        left = self.former_outputs(output)
+        return replace(self, output=output, output_ends={}, outputs_left=left, cut=None)
 
     def former_outputs(self, output: str) -> dict[str, LeftOutput]:
         """Promise and positions for all former output topics, once this topic is the output."""

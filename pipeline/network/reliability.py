@@ -1,6 +1,7 @@
 """`reliability` of a network, an output or a box: how another node goes on when a node fails."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from pipeline.ids import BoxName
@@ -17,6 +18,7 @@ from pipeline.reliability import (
     SECONDARIES,
     SECONDARIES_MAX,
     Mode,
+    Recovery,
     Reliability,
     with_active_standbys,
     with_passive_standbys,
@@ -25,6 +27,8 @@ from pipeline.reliability import (
 RELIABILITY: Final = "reliability"
 _EVERY = "checkpoint_every"
 _MODES = tuple(mode.value for mode in Mode)
+_RECOVERY = "recovery"
+_RECOVERIES = tuple(one.value for one in Recovery)
 
 
 def read_reliability(fields: Fields, of: BoxName | None) -> Declared[Reliability]:
@@ -71,7 +75,14 @@ def _read_parts(fields: Fields) -> Reliability | None:
             f"{mode.value} copies no checkpoint",
             f"leave it out, or write mode: {Mode.PASSIVE_STANDBY.value}",
         )
-    return mode and _of(mode, number, every_ms)
+    recovery = _read_recovery(fields)
+    return mode and replace(_of(mode, number, every_ms), recovery=recovery)
+
+
+def _read_recovery(fields: Fields) -> Recovery | None:
+    """None: not declared, or invalid (reported)."""
+    word = fields.choice(_RECOVERY, _RECOVERIES, "")
+    return Recovery(word) if word else None
 
 
 def check_amnesia(

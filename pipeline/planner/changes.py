@@ -91,6 +91,7 @@ class Current:
         inputs: inputs that fragments begin to read, or leave, of those whose marker was read.
         anew: the fragments that begin anew, since another one was the last to write their output.
         oldest: for topics that a rebuilt state is computed from, the time of the oldest record.
+        repeated: the topics in which results may come twice, by the markers of their writers.
     """
 
     version: NetworkVersion | None = None
@@ -104,6 +105,7 @@ class Current:
     oldest: Mapping[TopicName, Millis] = field(default_factory=dict)
     inputs: Mapping[FragmentName, tuple[ChangedInput, ...]] = field(default_factory=dict)
     anew: frozenset[FragmentName] = frozenset()
+    repeated: frozenset[TopicName] = frozenset()
 
 
 class ItemKind(Enum):

@@ -14,7 +14,7 @@ from pipeline.planner.digest import decoding
 from pipeline.planner.instants import instant
 from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput
 from pipeline.priority import Priority
-from pipeline.reliability import UPSTREAM_BACKUP
+from pipeline.reliability import UPSTREAM_BACKUP, Recovery
 
 
 def describe(fragment: Fragment) -> Facts:
@@ -46,6 +46,7 @@ def state_differences(old: Fragment, new: Fragment) -> tuple[str, ...]:
             nodes=EVERY_NODE,
             apart=(),
             reliability=UPSTREAM_BACKUP,
+            recovery=Recovery.PRECISE,
             priority=Priority.NORMAL,
         )
         for fragment in (old, new)
@@ -136,6 +137,7 @@ def _facts(fragment: Fragment) -> Iterator[tuple[str, str]]:
     if fragment.apart:
         yield "apart from", ", ".join(fragment.apart)
     yield "reliability", str(fragment.reliability)
+    yield "recovery", fragment.recovery.value
     yield "priority", fragment.priority.value
     output = fragment.output
     yield "output topic", output.topic

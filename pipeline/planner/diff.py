@@ -27,6 +27,7 @@ from pipeline.planner.changes import (
 from pipeline.planner.digest import plan_digest
 from pipeline.planner.existing_topics import misfits
 from pipeline.planner.plan import NewTopic, Plan
+from pipeline.planner.repeated import read_repeated, repeated_topics
 from pipeline.planner.state import NO_CHOICES, Choices
 from pipeline.planner.upgrade import Upgrade
 
@@ -56,7 +57,7 @@ def changes(
     Args:
         new: the desired plan.
         old: the plan of the deployed version, planned again from its document; used only for
-            explaining changes.
+            explaining changes, and for the topics in which results may come twice.
         current: the existing state.
         choices: the user's choices for states that do not fit.
     """
@@ -84,6 +85,7 @@ def changes(
         problems=(
             *upgrade.invalid_choices(),
             *inputs.invalid_choices(choices.inputs, current.inputs),
+            *read_repeated(new, repeated_topics(old, current.repeated)),
             *(
                 Problem(
                     item.refused,

@@ -18,7 +18,7 @@ from pipeline.planner.describe import start_text
 from pipeline.planner.failures import node_failures, planned_failures
 from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput, NewTopic, Plan
 from pipeline.priority import Priority
-from pipeline.reliability import Mode
+from pipeline.reliability import Mode, Recovery
 
 _LABEL = 12
 _ORDER: Mapping[Keeps, str] = {
@@ -85,6 +85,7 @@ def _fragment(fragment: Fragment, plan: Plan, measured: Sequence[str]) -> Iterat
         yield from _fact("pace", f"{pace}, the least time between two batches")
     yield from _placement(fragment)
     yield from _fact("reliability", _reliability(fragment))
+    yield from _recovery(fragment, plan)
     for number, line in enumerate(measured):
         yield from _fact("" if number else "measured", line)
     yield from _failures(fragment, plan)
@@ -138,6 +139,20 @@ def _amnesia(fragment: Fragment) -> str:
         f"that the records before could touch are {withheld}, for up to "
         f"{durations.format(longest_ms)} of event time; costs nothing before"
     )
+
+
+def _recovery(fragment: Fragment, plan: Plan) -> Iterator[str]:
+    """What readers see of a failure, and the price of it, if a fragment of the network asks."""
+    if all(one.recovery is Recovery.PRECISE for one in plan.fragments):
+        return
+    if fragment.recovery is Recovery.ROLLBACK:
+        yield from _fact("recovery", "rollback: results are visible before their transaction")
+        yield from _fact("", "costs a second transaction in each batch, beside its execution")
+        return
+    topics = {stream.topic for one in plan.fragments for stream in one.inputs}
+    read = fragment.output.topic in topics
+    why = ", since the network reads its results" if read else ""
+    yield from _fact("recovery", f"precise{why}: results are visible with their transaction")
 
 
 def _failures(fragment: Fragment, plan: Plan) -> Iterator[str]:
@@ -205,7 +220,11 @@ def _guarantees(fragment: Fragment) -> Iterator[str]:
     exact = "stable records are exact: none lost, none twice, final once written"
     if fragment.reliability.mode is Mode.AMNESIA and fragment.stateful_box is not None:
         exact = "stable records are exact and final once written; those in a gap are left out"
-    yield from _fact("guarantees", exact)
+    again = (
+        "no record is lost; after a failure some may come twice, with one id; final once written"
+    )
+    rolls_back = fragment.recovery is Recovery.ROLLBACK
+    yield from _fact("guarantees", again if rolls_back else exact)
     elements = ", and as in the array" if fragment.traits.explodes else ""
     yield from _fact("", f"order: {_ORDER[fragment.traits.keeps]}{elements}")
     yield from _fact("", _when_missing(fragment))

@@ -11,7 +11,7 @@ from pipeline.network.boxes.traits import Traits, traits
 from pipeline.network.model import Box, ExternalStream, KeyFormat, Limit
 from pipeline.network.types import Columns
 from pipeline.priority import Priority
-from pipeline.reliability import UPSTREAM_BACKUP, Reliability
+from pipeline.reliability import UPSTREAM_BACKUP, Recovery, Reliability
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,8 @@ class Fragment:
     """Fragments of the network that it is to run apart from, sorted."""
     reliability: Reliability = UPSTREAM_BACKUP
     """How another node goes on with it when its own one fails."""
+    recovery: Recovery = Recovery.PRECISE
+    """What its readers see of a failure."""
     priority: Priority = Priority.NORMAL
     """Whether it runs while the nodes have too little room for all fragments."""
 

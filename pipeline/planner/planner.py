@@ -14,6 +14,7 @@ from pipeline.planner.passes.merge_aggregates import merge_aggregates
 from pipeline.planner.passes.name_outputs import name_outputs
 from pipeline.planner.passes.push_filters import push_filters
 from pipeline.planner.passes.settle_keys import settle_keys
+from pipeline.planner.passes.settle_recovery import settle_recovery
 from pipeline.planner.passes.share_box_settings import share_box_settings
 from pipeline.planner.passes.share_limits import share_limits
 from pipeline.planner.plan import Plan
@@ -30,6 +31,7 @@ PASSES: tuple[Pass, ...] = (
     share_limits,
     share_box_settings,
     limit_amnesia,
+    settle_recovery,
     list_topics,
     check_topics,
 )
@@ -41,7 +43,8 @@ def plan(network: Network, owner: ParticipantId) -> Plan:
     The same network gives the same plan, field by field.
 
     Raises:
-        DocumentError: two streams would share a topic, or Kafka would reject a topic's name.
+        DocumentError: two streams would share a topic, Kafka would reject a topic's name, or a
+            fragment cannot have the recovery that is declared for it.
     """
     draft = reduce(lambda done, step: step(done), PASSES, Draft(owner, network))
     return Plan(

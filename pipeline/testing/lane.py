@@ -119,6 +119,10 @@ class AtOnce:
         """Run it."""
         job()
 
+    def follow(self, job: Callable[[], None]) -> None:
+        """Run it."""
+        job()
+
     def wait(self) -> None:
         """Returns at once."""
 

@@ -24,6 +24,7 @@ def main() -> int:
     parser.add_argument("--log", action="store_true", help="show the log of a failing history")
     parser.add_argument("--steps", default="", help="these steps instead of drawn ones")
     parser.add_argument("--append-time", action="store_true", help="the cluster stamps records")
+    parser.add_argument("--rolls-back", action="store_true", help="with rollback recovery")
     options = parser.parse_args()
     if not options.mutant:
         return search(options)
@@ -48,6 +49,7 @@ def search(options: argparse.Namespace) -> int:
             if not options.all:
                 short = shrunk(outcome, allowed)
                 stamps = " --append-time" if short.script.append_time else ""
+                stamps += " --rolls-back" if short.script.rolls_back else ""
                 steps = " ".join(map(str, short.script.steps))
                 _say(f'shrunk: --count 1 --seed {seed}{stamps} --steps "{steps}"')
                 _say("\n".join(short.log if options.log else short.log[-12:]))
@@ -60,8 +62,9 @@ def search(options: argparse.Namespace) -> int:
 
 def _script(options: argparse.Namespace, seed: int, only: frozenset[str]) -> Script:
     if options.steps:
-        return written(seed, options.steps, append_time=options.append_time)
-    return draw(seed, only)
+        how = {"append_time": options.append_time, "rolls_back": options.rolls_back}
+        return written(seed, options.steps, **how)
+    return draw(seed, only, rolls_back=options.rolls_back)
 
 
 def _say(text: str) -> None:

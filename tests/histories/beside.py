@@ -24,6 +24,20 @@ class BackgroundJob:
         if self.rng().random() < 0.7:
             self._run()
 
+    def follow(self, job: Callable[[], None]) -> None:
+        """Start a job after the previous one, unless that fails."""
+        before = self._job
+
+        def both() -> None:
+            if before is not None:
+                before()
+            if self._failed is None:
+                job()
+
+        self._job = both
+        if self.rng().random() < 0.5:
+            self._run()
+
     def wait(self, _within_s: float = 0.0) -> None:
         """Complete the job; raises its error."""
         self._run()

@@ -42,6 +42,8 @@ class Script:
     steps: tuple[Step, ...]
     append_time: bool = False
     """Whether topics use log append time by default."""
+    rolls_back: bool = False
+    """Whether the first document has rollback recovery, and deploys may change that."""
 
 
 @dataclass

@@ -19,6 +19,7 @@ RELIABILITY: Final = "reliability"
 FORGET: Final = "forget"
 FORGETS: Final = -1
 """Instead of a number of secondaries: a lost state is not built again."""
+RECOVERY: Final = "recovery"
 PRIORITY: Final = "priority"
 PRIORITIES: Final = ("high", "normal", "low")
 TRIM: Final = "trim"
@@ -65,8 +66,8 @@ class Box:
 class Net:
     """One document.
 
-    `secondaries`: its reliability. `priority`: of its fragments. `trims`: whether internal topics
-    are kept by need. `name`: of the network; each network has separate topics.
+    `secondaries`, `rolls_back`: its reliability. `priority`: of its fragments. `trims`: whether
+    internal topics are kept by need. `name`: of the network; each network has separate topics.
     """
 
     streams: tuple[Stream, ...]
@@ -77,6 +78,7 @@ class Net:
     secondaries: int = 0
     priority: str = "normal"
     trims: bool = False
+    rolls_back: bool = False
     name: str = NETWORK
 
     def placed(self, topic: str) -> str:
@@ -90,8 +92,8 @@ class Net:
         lines.append(f"partitions: {self.partitions}")
         if self.trims:
             lines.append("internal_retention: needed")
-        if self.secondaries:
-            lines.append(f"reliability: {_reliability_text(self.secondaries)}")
+        if self.secondaries or self.rolls_back:
+            lines.append(f"reliability: {_reliability_text(self.secondaries, self.rolls_back)}")
         if self.priority != "normal":
             lines.append(f"priority: {self.priority}")
         lines.append("streams:")
@@ -148,10 +150,13 @@ def schema_of(kind: str) -> str:
     return json.dumps({"type": "record", "name": "Row", "fields": fields})
 
 
-def _reliability_text(secondaries: int) -> str:
+def _reliability_text(secondaries: int, rolls_back: bool = False) -> str:  # noqa: FBT001, FBT002
     """A reliability in YAML."""
     if secondaries == FORGETS:
         return "amnesia"
+    if rolls_back:
+        more = f"active_standby, secondaries: {secondaries}" if secondaries else "upstream_backup"
+        return f"{{mode: {more}, recovery: rollback}}"
     if secondaries > 1:
         return f"{{mode: active_standby, secondaries: {secondaries}}}"
     return "active_standby" if secondaries else "upstream_backup"
@@ -391,6 +396,11 @@ def _forget(net: Net, rng: Random) -> Net | None:
     return replace(net, secondaries=0 if net.secondaries == FORGETS else FORGETS)
 
 
+def _recovery(net: Net, rng: Random) -> Net | None:
+    del rng
+    return replace(net, rolls_back=not net.rolls_back)
+
+
 def _trim(net: Net, rng: Random) -> Net | None:
     del rng
     return replace(net, trims=not net.trims)
@@ -424,12 +434,13 @@ CHANGES: Mapping[str, Change] = {
     "partitions": _partitions,
     RELIABILITY: _reliability,
     FORGET: _forget,
+    RECOVERY: _recovery,
     PRIORITY: _priority,
     TRIM: _trim,
 }
 """Changes of a deploy, by their names in scripts."""
 NEEDS_NOTHING: Final = frozenset(
-    {"rename_stream", "retention", "partitions", "lateness", "ahead", RELIABILITY, PRIORITY, TRIM}
-    | {FORGET}
+    {"rename_stream", "retention", "partitions", "lateness", "ahead"}
+    | {RELIABILITY, RECOVERY, PRIORITY, TRIM, FORGET}
 )
 """Changes after which every fragment continues, so that no choice is required."""

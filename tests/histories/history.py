@@ -2,6 +2,7 @@
 
 import traceback
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from random import Random
 from typing import Final
 
@@ -17,6 +18,7 @@ from tests.histories.documents import (
     CHANGES,
     FORGET,
     PRIORITY,
+    RECOVERY,
     RELIABILITY,
     TRIM,
     first,
@@ -36,7 +38,11 @@ FIRST_DOCUMENTS: Final = 400
 
 
 def draw(
-    seed: int, only: frozenset[str] = frozenset(), steps_many: tuple[int, int] = (4, 12)
+    seed: int,
+    only: frozenset[str] = frozenset(),
+    steps_many: tuple[int, int] = (4, 12),
+    *,
+    rolls_back: bool = False,
 ) -> Script:
     """The script of a seed. Each history prefers a few kinds of steps.
 
@@ -44,9 +50,11 @@ def draw(
         seed: of all that is drawn.
         only: allowed kinds, besides records and turns of the lanes; empty: all.
         steps_many: minimum and maximum number of steps of these kinds.
+        rolls_back: as of a script.
     """
     rng = Random(seed)
-    kinds = [kind for kind in _ALL if not only or kind in only]
+    every = (*_ALL, RECOVERY) if rolls_back else _ALL
+    kinds = [kind for kind in every if not only or kind in only]
     preferred = rng.sample(sorted(set(kinds)), min(4, len(set(kinds))))
     begin = ["produce", "run"]
     if RELIABILITY in kinds and rng.random() < 0.5:
@@ -64,14 +72,16 @@ def draw(
         if rng.random() < 0.5:
             steps.append(Step(rng.choice(("run", "run", "drain")), rng.randrange(1 << 20)))
     append_time = rng.random() < 0.03 and (not only or "append_time" in only)
-    return Script(seed, tuple(steps), append_time)
+    return Script(seed, tuple(steps), append_time, rolls_back)
 
 
-def written(seed: int, steps: str, *, append_time: bool = False) -> Script:
+def written(
+    seed: int, steps: str, *, append_time: bool = False, rolls_back: bool = False
+) -> Script:
     """The script of a seed with the steps of a text, as printed for a shrunk history."""
     parts = (step.split(":") for step in steps.split())
     found = tuple(Step(kind, int(number)) for kind, number in parts)
-    return Script(seed, found, append_time)
+    return Script(seed, found, append_time, rolls_back)
 
 
 class History(Chain):
@@ -84,6 +94,7 @@ class History(Chain):
         self.world.watch = self.on_commit
         self.world.ended = self._ended
         net = first(Random(rng.randrange(FIRST_DOCUMENTS)))
+        net = replace(net, rolls_back=script.rolls_back)
         super().__init__(self.world, net, Outcome(script), allowed)
 
     def run(self) -> Outcome:
@@ -204,6 +215,10 @@ class History(Chain):
             if before.get(fragment) != now:
                 text = f"owned by {before.get(fragment)}, and by {now} without a reason"
                 self.wrong(Wrong("restless", str(fragment.fragment), text))
+        known = frozenset[bytes]().union(*(one.results.known for one in self.ledgers.values()))
+        for ledger in self.ledgers.values():
+            for text in ledger.results.foreign(known):
+                self.wrong(Wrong("again", ledger.fragment, text))
         for text in (*moving.overdue(world), *secondaries.others(world)):
             self.wrong(Wrong("restless", "", text))
 
@@ -474,7 +489,7 @@ STEPS: Mapping[str, Callable[[History, Random], None]] = {
     "crowd": _crowd,
 }
 _ALL = (
-    *sorted(CHANGES),
+    *sorted(CHANGES.keys() - {RECOVERY}),
     *("rollback", "destroy", "restart", "set_back", "take_over", "take_over", "made_again"),
     *("grown", "schema_gone", "schema_late", "letters_expire", "redrive", "move", "vacate"),
     *(RELIABILITY, "suspect", "suspect", "trust", "crowd"),

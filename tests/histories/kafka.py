@@ -12,6 +12,7 @@ from brokers.records import Headers, KafkaRecord, NewTopicSpec
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import RetryError
 from pipeline.ids import Millis, Offset, TopicName, TransactionalId
+from pipeline.lanes.result_headers import RESULT_ID
 from pipeline.lanes.start.decision import Rebuild
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.names import FragmentNames
@@ -153,6 +154,12 @@ class Producer(MemoryProducer):
     def __init__(self, kafka: Kafka) -> None:
         super().__init__(kafka)
         self._turn = Turn.current
+        self._unflushed = 0
+
+    def flush(self, timeout_s: float) -> None:
+        """As it is done."""
+        self._unflushed = 0
+        super().flush(timeout_s)
 
     def send(
         self,
@@ -165,6 +172,10 @@ class Producer(MemoryProducer):
         partition: int = -1,
     ) -> None:
         """Write one record."""
+        if any(name == RESULT_ID for name, _ in headers):
+            self._unflushed += 1
+            if self._unflushed & (self._unflushed - 1) == 0:  # fewer and fewer: there are many
+                pause()  # its process may be killed, or fenced, between two results
         if self._turn is None or not self._turn.dead:
             super().send(
                 topic, key, value, headers=headers, timestamp_ms=timestamp_ms, partition=partition

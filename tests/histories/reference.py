@@ -6,7 +6,6 @@ by topic id. It is independent of the code that decides where a lane starts.
 """
 
 import json
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
@@ -17,8 +16,10 @@ from pipeline.lanes.result_headers import LATE_RESULT
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput
 from schemas import wire
+from tests.histories.again import Again, dropped
 from tests.histories.boxes import Seen, Streams, core, flow, pairs, windows
 from tests.histories.check import follows
+from tests.histories.compared import difference
 from tests.histories.documents import Box, Net
 from tests.histories.engine import Executed
 from tests.histories.gaps import gap_of, omitted, wrong_in
@@ -27,12 +28,9 @@ from tests.histories.kafka import Topics, log, topic_of
 from tests.histories.world import NOWHERE_ID, Commit, Deployment, same
 from tests.histories.written import (
     Place,
-    body,
     error_headers,
     framed_by,
-    frozen,
     letters_of,
-    some,
 )
 
 
@@ -69,6 +67,7 @@ class Ledger:
         read_for: its positions after its last batch for each output, by the output's id.
         may_forget: whether it may have gaps.
         withheld: results of windows at or below this time are in a gap.
+        results: those that were written before their marker, and maybe again.
     """
 
     fragment: str
@@ -90,6 +89,7 @@ class Ledger:
     read_for: dict[str, dict[tuple[str, int], int]] = field(default_factory=dict)
     may_forget: bool = False
     withheld: int = 0
+    results: Again = field(default_factory=Again)
 
     @property
     def known(self) -> frozenset[str]:
@@ -116,6 +116,7 @@ class Ledger:
         before, marker = self.marker, commit.marker
         for text in follows(before, marker):
             self.wrong("marker", text)
+        self._cut(before, commit)
         self.marker = marker
         plan = self._planned(deployment)
         if plan is None or not same(plan, commit.fragment):
@@ -144,6 +145,15 @@ class Ledger:
             return
         self.batches += 1
         self._batch(commit, executed, plan, before)
+
+    def _cut(self, before: CommitMarker | None, commit: Commit) -> None:
+        """Note the cut of the next batch, and check that none was dropped."""
+        marker = commit.marker
+        if dropped(before, marker):
+            self.wrong("marker", f"batch {marker.batch} has dropped the cut of the next one")
+        if marker.cut is not None:
+            topic = self.kafka.by_id[marker.output]
+            self.results.begin(marker.cut.id, commit.version, topic)
 
     def runs(self, deployment: Deployment) -> bool:
         """Whether the running plan is that of a version."""
@@ -228,6 +238,11 @@ class Ledger:
         expected = list(self._due(net, plan, rows, executed))
         promised = None if before is None else before.boundary_ms
         published = [r for r in commit.records if r.topic == plan.output.topic]
+        may_differ = False
+        if before is not None and before.cut is not None:
+            published = self.results.once(before.cut.id)
+            cut_by = self.results.cut_by.get(before.cut.id)
+            may_differ = cut_by != commit.version or bool(self.undecided)
         stateless = plan.stateful_box is None
         for record in published:
             broken = promised is not None and record.timestamp_ms <= promised
@@ -235,7 +250,9 @@ class Ledger:
                 self.wrong("promise", f"a result at {record.timestamp_ms}, promised {promised}")
             if broken and not self._may_be_late(plan, executed, commit.marker):
                 self.wrong("promise", f"a result at {record.timestamp_ms} is late, no writer idle")
-        self._compare(expected, published)
+        found = difference(expected, published, may_differ=may_differ)
+        if found is not None:
+            self.wrong(*found)
 
     def _may_be_late(self, plan: Fragment, executed: Executed, marker: CommitMarker) -> bool:
         """Whether a result without state may break the promise of the batches before.
@@ -281,14 +298,6 @@ class Ledger:
             made += pairs((*left, *more[0]), more[1], box.number)
             left += more[0]
         yield from flow(net, self.fragment, {box.name: made})
-
-    def _compare(self, due: Iterable[Seen], published: Iterable[KafkaRecord]) -> None:
-        expected = Counter((row.at, frozen(row.values)) for row in due)
-        found = Counter((int(r.timestamp_ms), frozen(body(r))) for r in published)
-        lost, more = expected - found, found - expected
-        if lost or more:
-            text = f"missing {some(lost)}, too many {some(more)}"
-            self.wrong("different" if lost and more else "lost" if lost else "repeated", text)
 
     def _rows(
         self,

@@ -86,6 +86,7 @@ def _as_data(plan: Plan) -> list[JsonObject]:
             "reliability": fragment.reliability.mode.value,
             "secondaries": fragment.reliability.secondaries,
             "checkpoint_every_ms": fragment.reliability.checkpoint_every_ms,
+            "recovery": fragment.recovery.value,
             "nodes_may_fail": node_failures(fragment),
             "brokers_may_fail": _brokers(fragment, plan),
             "priority": fragment.priority.value,

@@ -7,6 +7,7 @@ from pipeline.ids import BatchId, Incarnation, Millis, Offset
 from pipeline.lanes.start.decision import Rebuild
 from pipeline.lanes.start.facts import StartRequest
 from pipeline.markers.commit_marker import NO_BATCH, CommitMarker, Totals
+from pipeline.markers.cut import Cut
 from pipeline.markers.positions import MarkedSource, Positions
 
 
@@ -74,6 +75,7 @@ def begun_anew(
         plan=request.plan,
         decided=request.deploy,
         gap=None,
+        cut=_kept_cut(marker, request),
     )
 
 
@@ -108,7 +110,13 @@ def rebuilt(
         plan=request.plan,
         decided=request.deploy,
         gap=None if start.chosen else marker.gap,
+        cut=_kept_cut(marker, request),
     )
+
+
+def _kept_cut(marker: CommitMarker, request: StartRequest) -> Cut | None:
+    """The cut, which a choice drops: it may change the positions, or the state."""
+    return None if request.chosen else marker.cut
 
 
 def _settled(marker: CommitMarker, request: StartRequest) -> tuple[MarkedSource, ...]:

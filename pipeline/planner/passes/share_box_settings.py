@@ -34,9 +34,16 @@ def _with_settings(fragment: Fragment, network: Network) -> Fragment:
         fragment,
         pace_ms=_pace_ms(network, names),
         state_limit_bytes=_state_limit(network, names) if fragment.stateful_box else None,
-        reliability=_reliability(network, names, fragment.boxes[-1]),
+        reliability=_reliability(network, fragment),
         priority=_priority(network, names, fragment.boxes[-1]),
     )
+
+
+def declared_reliabilities(network: Network, fragment: Fragment) -> Iterator[Reliability | None]:
+    """What each box of a fragment declares, or else its output; None: nothing."""
+    own = {one.of: one.reliability for one in _of(network, frozenset(_computed(fragment)))}
+    outputs = {output.stream: output.reliability for output in network.outputs}
+    return _declared(own, outputs, fragment.boxes[-1])
 
 
 def _computed(fragment: Fragment) -> Iterator[str]:
@@ -62,11 +69,9 @@ def _state_limit(network: Network, names: AbstractSet[str]) -> int | None:
     )
 
 
-def _reliability(network: Network, names: AbstractSet[str], last: Box) -> Reliability:
+def _reliability(network: Network, fragment: Fragment) -> Reliability:
     """The strictest of the boxes; one that declares none, nor its output, has the network's."""
-    own = {one.of: one.reliability for one in _of(network, names)}
-    outputs = {output.stream: output.reliability for output in network.outputs}
-    found = (one or network.reliability for one in _declared(own, outputs, last))
+    found = (one or network.reliability for one in declared_reliabilities(network, fragment))
     return strictest(found, default=network.reliability)
 
 

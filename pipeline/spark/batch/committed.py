@@ -12,6 +12,7 @@ from pipeline.lanes.needed_letters import (
     resume_dead_letters,
 )
 from pipeline.markers.commit_marker import CommitMarker
+from pipeline.markers.cut import Cut
 from pipeline.network.boxes.shape import Shape
 from pipeline.spark.batch.verdict import Verdict
 
@@ -68,6 +69,12 @@ class Committed:
             now_ms=around.now_ms,
         )
         return Committed(marker, log, letters)
+
+    def with_cut(self, cut: Cut) -> "Committed":
+        """The same, with the cut of the next batch."""
+        last = self.marker
+        repeated = tuple(dict.fromkeys((*last.repeated, last.output)))
+        return replace(self, marker=replace(last, cut=cut, repeated=repeated))
 
     def passed_on(self, boundary_ms: Millis, now_ms: Millis) -> "Committed":
         """That after event time was passed on without a batch.

@@ -74,5 +74,8 @@ class Jobs(Protocol):
     def start(self, job: Callable[[], None]) -> None:
         """Run a job after the previous one has succeeded."""
 
+    def follow(self, job: Callable[[], None]) -> None:
+        """Run a job after the previous one, if that succeeds; does not wait."""
+
     def wait(self) -> None:
         """Wait until the last job has ended; re-raises its error."""

@@ -29,6 +29,20 @@ class BackgroundJob:
         self.wait()
         self._job = self._pool.submit(_run, job)
 
+    def follow(self, job: Callable[[], None]) -> None:
+        """Run a job after the previous one; does not wait for it.
+
+        If the previous one fails, this one does not run, and has its error.
+        """
+        before = self._job
+
+        def run() -> None:
+            if before is not None:
+                before.result()
+            job()
+
+        self._job = self._pool.submit(_run, run)
+
     def wait(self, within_s: float = JOB_WITHIN_S) -> None:
         """Wait until the last job, if any, has ended.
 

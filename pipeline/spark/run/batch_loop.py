@@ -71,6 +71,7 @@ class BatchLoop:
             plan_first_batch(self.spark, folder, lowered, batch.end, watermark_ms, now_ms)
         else:
             plan_next_batch(folder, number, lowered, batch.end, watermark_ms, now_ms)
+        self.sink.plan(batch)
 
     def withdraw(self, folder: Path) -> bool:
         """Withdraw the planned batch of a query that has ended without it.
@@ -97,6 +98,7 @@ class BatchLoop:
             if self.stop.is_set():
                 return None
             return Answer(self.planner.position, None, is_batch=False)
+        self.sink.plan(found)
         return Answer(found.end, self._watermark(found))
 
     def _next_before(self) -> Batch:

@@ -9,6 +9,7 @@ under the lane's epoch, rebuild the state if it cannot be continued, start the q
 import logging
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from brokers.kafka.group_mirror import GroupMirror
@@ -51,6 +52,7 @@ from pipeline.lanes.start.plan import (
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import Positions
 from pipeline.planner.state import OnChange
+from pipeline.reliability import Recovery
 from pipeline.spark.batch.inspection import Inspector
 from pipeline.spark.query.lowered import Lowered, restricted
 from pipeline.spark.run.acknowledged_check import AcknowledgedCheck
@@ -79,6 +81,8 @@ from pipeline.spark.run.spark_errors import DamagedCheckpointError, translated
 from pipeline.spark.run.start_request import start_request
 from pipeline.spark.run.start_state import StartState
 from pipeline.spark.run.topic_identity import watch_topics
+from pipeline.spark.write.outgoing import BatchWriter
+from pipeline.spark.write.results_first import DELIVERY_DEADLINE_S, ResultsFirst
 from pipeline.spark.write.sink import Sink
 from pipeline.spark.write.sink_context import SinkContext
 from pipeline.spark.write.transactions import InTransactions
@@ -128,6 +132,7 @@ class StableLane:
         self._acknowledged: AcknowledgedCheck | None = None
         self._started = False
         self._lasting: LastingQuery | None = None
+        self._results: ResultsFirst | None = None
         self._trimmers = new_trimmers(settings, host)
 
     def request_stop(self) -> None:
@@ -163,6 +168,8 @@ class StableLane:
             self._write_job.close()
             writer.close()
             boundaries.close()
+            if self._results is not None:
+                self._results.close()
             self._mirror.close()
 
     def _run(self, writer: TransactionWriter, boundaries: RecordWriter) -> None:
@@ -185,7 +192,7 @@ class StableLane:
         if marker is not None and request.on_change is None:
             self._acknowledged.begin(marker)
         context = self._sink_context(writer, boundaries, lowered)
-        sink = Sink(context, InTransactions(context))
+        sink = Sink(context, self._batch_writer(context))
         plan = plan_start(start, request, self._facts(start, request, lowered))
         folder, lowered = self._begin(plan, request, sink, lowered)
         if not request.ran_before:
@@ -226,11 +233,28 @@ class StableLane:
             self._label,
         )
 
+    def _batch_writer(self, context: SinkContext) -> BatchWriter:
+        """The way to write that the recovery of the fragment asks for."""
+        transactions = InTransactions(context)
+        if not self._rolls_back:
+            return transactions
+        connect = partial(self._host.kafka.producer, DELIVERY_DEADLINE_S)
+        self._results = ResultsFirst(context, transactions, connect)
+        return self._results
+
+    @property
+    def _rolls_back(self) -> bool:
+        return self._settings.fragment.recovery is Recovery.ROLLBACK
+
     def _withdraws(self, folder: Path, marker: CommitMarker) -> bool:
-        """Withdraw a planned batch that may read partitions which are not checked yet."""
+        """Withdraw a planned batch that may read partitions which are not checked yet.
+
+        So is one that was cut, or has to be: it is planned by its cut, and never without one.
+        """
         check = self._acknowledged
         unchecked = check is not None and bool(check.unchecked)
-        return unchecked and withdraw_batch(folder, BatchId(marker.batch + 1))
+        due = unchecked or self._rolls_back or marker.cut is not None
+        return due and withdraw_batch(folder, BatchId(marker.batch + 1))
 
     def _new_planner(self, settings: LaneSettings) -> LanePlanner:
         lane, run = settings.lane, settings.run

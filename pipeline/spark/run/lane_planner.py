@@ -22,6 +22,7 @@ from pipeline.boundaries.next_batch import (
     Limits,
     PassOn,
     Wait,
+    again,
     next_batch,
 )
 from pipeline.boundaries.profile import DerivedInput, LaneProfile
@@ -71,6 +72,7 @@ class LanePlanner:
         self._limits = Limits(0)
         self._last = LastBatch({})
         self._planned: Batch | None = None
+        self._cut: Batch | None = None
         self._log = logging.LoggerAdapter(logging.getLogger(__name__), {"fragment": place})
         self._reported: tuple[LaneTime, int] | None = None
         self.step = LaneStep(clock)
@@ -161,11 +163,16 @@ class LanePlanner:
         }
 
     def begin_query(self, marker: CommitMarker, limits: Limits) -> None:
-        """Begin a query at a marker: its next batch begins at the marker's end."""
+        """Begin a query at a marker: its next batch begins at the marker's end.
+
+        If the marker has the cut of that batch, it is planned as it was cut.
+        """
         with self._changed:
             is_full = self._limits.state_is_full
             self._limits = replace(limits, state_is_full=True) if is_full else limits
             self._last, self._planned = LastBatch(marker.end), None
+            cut = marker.cut
+            self._cut = None if cut is None else Batch(cut.end, cut.event_ms)
             self._ended = False
 
     def end_query(self) -> None:
@@ -188,7 +195,7 @@ class LanePlanner:
                 now_ms = steady_ms(self._clock)
                 decision = self._decide(now_ms)
                 if isinstance(decision, Batch):
-                    self._planned = decision
+                    self._planned, self._cut = decision, None
                     self._last = LastBatch(decision.end, now_ms)
                     self.step.begin(Doing.BATCH)
                     return decision
@@ -205,11 +212,23 @@ class LanePlanner:
     def _decide(self, now_ms: SteadyMillis) -> Decision:
         if self._fallen is not None:
             return Wait()
+        if self._cut is not None:
+            return self._decide_cut(self._cut, now_ms)
         time, decision = next_batch(self._running, self._last, self._ends, self._limits, now_ms)
         self._set(partial(_replaced, time))
         if not isinstance(decision, Wait):
             self._log.debug("planned: %s", decision)
         return decision
+
+    def _decide_cut(self, cut: Batch, now_ms: SteadyMillis) -> Decision:
+        """The batch that was cut, once all partitions that it reads are checked."""
+        start = self._last.end
+        read = {(at.topic, at.partition) for at, end in cut.end.items() if end != start.get(at)}
+        if read & self._left_out:
+            return Wait()
+        self._set(partial(_replaced, again(self._running, cut, now_ms)))
+        self._log.info("the next batch is executed as it was cut: %s", cut)
+        return cut
 
     @property
     def position(self) -> Positions:

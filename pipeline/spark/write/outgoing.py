@@ -5,10 +5,23 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pipeline.clock import Deadline
-from pipeline.ids import Millis
+from pipeline.ids import FragmentId, Millis
 from pipeline.lanes.dead_letters import DeadLetter
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.spark.batch.results import Results
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Results that may be written again, and get ids by which they are known then.
+
+    Args:
+        fragment: that writes them.
+        cut: the id of the cut of their batch.
+    """
+
+    fragment: FragmentId
+    cut: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +32,13 @@ class OutgoingResults:
         results: in the order in which they are written.
         partitions: the number of partitions of their topic.
         late_ms: those up to this event time are marked as late; None: none is.
+        again: whether they may be written again; None: they are not.
     """
 
     results: Results
     partitions: int
     late_ms: Millis | None
+    again: Again | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +51,11 @@ class Outgoing:
 
 
 class BatchWriter(Protocol):
-    """A way to write: everything becomes visible at once, or nothing does."""
+    """A way to write: everything becomes visible at once, or nothing does; but see `cuts`."""
+
+    @property
+    def cuts(self) -> bool:
+        """Whether results become visible first: then the marker before has to have their cut."""
 
     @property
     def undecided(self) -> bool:

@@ -15,13 +15,15 @@ from functools import partial
 from typing import Final
 
 from brokers.kafka_interface import Isolation, complete
+from pipeline.boundaries.next_batch import Batch
 from pipeline.clock import Deadline
 from pipeline.errors import BrokenInvariantError
-from pipeline.ids import Millis
+from pipeline.ids import BatchId, Millis
 from pipeline.lanes.batch import BatchFacts, RepeatedOtherwiseError, is_repeat
 from pipeline.lanes.events import BatchFinished
 from pipeline.lanes.needed_letters import DeadLetterSpan
 from pipeline.markers.commit_marker import CommitMarker
+from pipeline.markers.cut import Cut, cut_id
 from pipeline.markers.positions import by_topic
 from pipeline.spark.batch.committed import Circumstances, Committed
 from pipeline.spark.batch.ports import BatchEngine, BatchInspector, BatchRows
@@ -30,7 +32,7 @@ from pipeline.spark.batch.repeated import judged_otherwise
 from pipeline.spark.batch.results import Results
 from pipeline.spark.batch.unknown_schemas import SchemaCheck
 from pipeline.spark.batch.verdict import Executed, Judge, Verdict
-from pipeline.spark.write.outgoing import BatchWriter, Outgoing, OutgoingResults
+from pipeline.spark.write.outgoing import Again, BatchWriter, Outgoing, OutgoingResults
 from pipeline.spark.write.publisher import Publisher
 from pipeline.spark.write.sink_context import SinkContext
 
@@ -83,6 +85,14 @@ class Sink:
         self.publisher.output_ends = marker.output_ends
         self._mirror()
         self.publisher.publish(marker)
+
+    def plan(self, batch: Batch) -> None:
+        """Take in the plan of the next batch, if it is written otherwise than at once.
+
+        Its cut is committed in the background, while Spark executes it.
+        """
+        if self._writer.cuts:
+            self._context.commits.follow(partial(self._cut, batch))
 
     def write(
         self, rows: BatchRows, batch: int, engine: BatchEngine, inspector: BatchInspector
@@ -141,6 +151,19 @@ class Sink:
         self._finished(0, started_s)
         self.publisher.publish(committed.marker)
 
+    def _cut(self, batch: Batch) -> None:
+        """Commit the cut of a batch, unless an earlier owner has: then it was planned by that."""
+        last, context = self.marker, self._context
+        if last.cut is not None:
+            return
+        number = BatchId(last.batch + 1)
+        partitions = self.publisher.partitions_to_write()
+        cut = Cut(cut_id(context.epoch, number), batch.end, batch.event_ms, partitions)
+        committed = self._last.with_cut(cut)
+        deadline = self._deadline("fixing what a batch reads")
+        self._writer.write(Outgoing(committed.marker), _nothing, deadline)
+        self._committed = committed
+
     def _verdict(
         self,
         facts: BatchFacts,
@@ -168,14 +191,20 @@ class Sink:
         span, ends = self._letters_written(verdict), self.publisher.output_ends
         around = Circumstances(context.epoch, span, ends, context.clock.now_ms())
         committed = self._last.after(verdict, self._judge.shape, around)
-        partitions = self.publisher.partitions_to_write()
-        results = OutgoingResults(verdict.results, partitions, verdict.late_ms)
-        outgoing = Outgoing(committed.marker, verdict.letters, results)
+        outgoing = Outgoing(committed.marker, verdict.letters, self._outgoing(verdict))
         self._writer.write(outgoing, still_the_same, deadline)
         self._committed = committed
         self._mirror()
         self._finished(verdict.written.records, started_s)
         self.publisher.publish(committed.marker)
+
+    def _outgoing(self, verdict: Verdict) -> OutgoingResults:
+        """The results; those of a batch that was cut as they were, or would have been, before."""
+        partitions, cut = self.publisher.partitions_to_write(), self.marker.cut
+        if cut is None:
+            return OutgoingResults(verdict.results, partitions, verdict.late_ms)
+        again = Again(self._context.lane.fragment, cut.id)
+        return OutgoingResults(verdict.results, cut.partitions, verdict.late_ms, again)
 
     def _check_repeated(self, facts: BatchFacts, inspector: BatchInspector) -> None:
         """Check that a repeated batch results in the same state as when it was written.

@@ -7,10 +7,11 @@ from brokers.records import Headers
 from pipeline.clock import Deadline
 from pipeline.errors import FencedError
 from pipeline.lanes.dead_letters import DeadLetter, headers
-from pipeline.lanes.result_headers import LATE_RESULT, RESULT_ID, WRITTEN_TO
+from pipeline.lanes.result_headers import WRITTEN_TO
 from pipeline.markers import codec
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.spark.write.outgoing import Outgoing, OutgoingResults
+from pipeline.spark.write.result_records import with_headers
 from pipeline.spark.write.sink_context import SinkContext
 
 ABORT_DEADLINE_S: Final = 60.0
@@ -19,6 +20,8 @@ MARKER_KEY = b"marker"
 
 class InTransactions:
     """A `BatchWriter` with one transaction for each call; the marker is its last record."""
+
+    cuts = False
 
     def __init__(self, context: SinkContext) -> None:
         self._context = context
@@ -62,7 +65,7 @@ class InTransactions:
 
     def _send_results(self, results: OutgoingResults) -> None:
         output, writer = self._context.fragment.output, self._context.writer
-        if output.corrections or results.late_ms is not None:
+        if output.corrections or results.late_ms is not None or results.again is not None:
             self._send_marked(results)
         else:
             records = results.results.records(results.partitions)
@@ -70,18 +73,14 @@ class InTransactions:
 
     def _send_marked(self, results: OutgoingResults) -> None:
         """Send results with their ids, if any, and with the mark of late ones."""
-        topic, late_ms = self._context.fragment.output.topic, results.late_ms
-        mark = ((LATE_RESULT, b"%d" % late_ms),) if late_ms is not None else ()
-        identified = results.results.identified(results.partitions)
-        for key, value, timestamp_ms, partition, result in identified:
-            ids = self._own if result is None else (*self._own, (RESULT_ID, result))
-            late = late_ms is not None and timestamp_ms <= late_ms
-            self._context.writer.send(
+        topic, writer = self._context.fragment.output.topic, self._context.writer
+        for (key, value, timestamp_ms, partition), marks in with_headers(results, self._own):
+            writer.send(
                 topic,
                 key,
                 value,
                 timestamp_ms=timestamp_ms,
-                headers=(*ids, *mark) if late else ids,
+                headers=marks,
                 partition=partition,
             )
 

@@ -12,6 +12,7 @@ from pipeline.ids import (
 )
 from pipeline.lanes.acknowledged import lost_input, lost_output
 from pipeline.markers.commit_marker import CommitMarker, Totals
+from pipeline.markers.cut import Cut
 from pipeline.markers.positions import InputPartition
 
 IN, OUT, NAME = TopicName("sightings"), TopicName("speeds"), FragmentName("speed")
@@ -40,6 +41,15 @@ def test_an_input_that_ends_below_the_read_position() -> None:
     assert found.place == "topic sightings, partition 1"
     assert "before offset 9 was read, but the topic ends at 8" in found.message
     assert "--state speed=empty" in found.hint
+
+
+def test_an_input_that_ends_below_the_cut_of_the_next_batch() -> None:
+    """Results of its records may be visible, so the batch cannot be repeated alike."""
+    cut = replace(MARKER, cut=Cut("1.2", {at: Offset(12) for at in ENDS}, None, 1))
+    assert lost_input(cut, {IN: {0: Offset(12), 1: Offset(12)}}, NAME) is None
+    found = lost_input(cut, {IN: {0: Offset(12), 1: Offset(9)}}, NAME)
+    assert found is not None
+    assert found.place == "topic sightings, partition 1"
 
 
 def test_an_output_that_ends_below_the_written_position() -> None:

@@ -15,6 +15,7 @@ from pipeline.lanes.start.decision import Rebuild
 from pipeline.lanes.start.facts import StartRequest
 from pipeline.lanes.start.markers import adopted, begun_anew, first_marker, passed_over, rebuilt
 from pipeline.markers.commit_marker import CommitMarker, Totals
+from pipeline.markers.cut import Cut
 from pipeline.markers.positions import InputPartition
 from tests.unit.lanes.marked import marked
 
@@ -74,6 +75,28 @@ def test_event_time_passed_on_without_a_batch_satisfies_the_invariants() -> None
     *_, last = chain(["batch"])
     passed = replace(last, boundary_ms=Millis(99), written_at_ms=Millis(1))
     assert violations([last, passed, after(passed)]) == ()
+
+
+def test_a_batch_ends_as_it_was_cut() -> None:
+    """So does the copy of a new owner, or with new partitions."""
+    *_, last = chain(["batch"])
+    cut = replace(last, cut=Cut("1.1", {AT: Offset(20)}, Millis(20), 1))
+    grown = reassigned(cut, {NEW: Offset(0), **last.end})
+    assert grown.cut is not None
+    assert grown.cut.end == {AT: Offset(20), NEW: Offset(0)}
+    done = replace(after(cut), cut=None)
+    assert violations([last, cut, adopted(cut, WANTED), grown]) == ()
+    assert violations([last, cut, done]) == ()
+    for wrong in (replace(done, end={AT: Offset(21)}), replace(grown, cut=None)):
+        expected = ["batch 1 was cut at topic sightings"] if wrong.batch == 1 else []
+        texts = [
+            one.text[: len("batch 1 was cut at topic sightings")]
+            for one in violations([cut, wrong])
+        ]
+        assert texts == expected
+    other = replace(cut, cut=Cut("1.1", {AT: Offset(21)}, Millis(20), 1))
+    (found,) = violations([cut, other])
+    assert (found.breach, "offset 20" in found.text, found.text[-2:]) == (Breach.ORDER, True, "21")
 
 
 def test_skipping_records_by_choice_satisfies_the_invariants() -> None:

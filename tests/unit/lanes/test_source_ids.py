@@ -34,6 +34,7 @@ from pipeline.lanes.source_ids import (
 from pipeline.lanes.start.facts import StartRequest
 from pipeline.lanes.start.markers import first_marker
 from pipeline.markers.commit_marker import CommitMarker, Totals
+from pipeline.markers.cut import Cut
 from pipeline.markers.deploys import DeployId
 from pipeline.markers.positions import InputPartition
 from pipeline.markers.refused import Refused
@@ -84,6 +85,16 @@ def test_a_renamed_stream_keeps_its_positions() -> None:
     assert carried.marker.refused.keys() == {"b", "box"}
     assert (carried.unread, carried.same, carried.marker.left) == ((), True, ())
     assert carried.marker.sources[0].id == before.sources[0].id
+
+
+def test_a_cut_is_kept_under_the_names_of_the_same_sources() -> None:
+    """With other ones the next batch is another one."""
+    last = marker({at("cars"): 7}, source("cars"))
+    last = replace(last, cut=Cut("1.0", {at("cars"): Offset(9)}, Millis(5), 2))
+    found = carry(last, [source("autos")]).marker.cut
+    assert found == Cut("1.0", {at("autos"): Offset(9)}, Millis(5), 2)
+    assert carry(last, [source("cars"), source("trucks", "trucks")]).marker.cut is None
+    assert carry(last, [source("trucks", "trucks")]).marker.cut is None
 
 
 def without_redrive(name: str) -> PlannedSource:

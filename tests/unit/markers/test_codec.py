@@ -29,6 +29,7 @@ from pipeline.markers.codec import (
     encode_marker,
 )
 from pipeline.markers.commit_marker import CommitMarker, Judged, LeftOutput, Totals
+from pipeline.markers.cut import Cut
 from pipeline.markers.gap import Gap, Omitted
 from pipeline.markers.positions import InputPartition, LeftSource, MarkedSource
 from pipeline.markers.refused import Refused
@@ -135,7 +136,17 @@ def markers(draw: st.DrawFn) -> CommitMarker:
         sources=tuple(known),
         left=tuple(draw(st.lists(lefts(), max_size=2))),
         gap=draw(st.none() | GAPS),
+        cut=cut(draw, known),
+        repeated=draw(st.lists(NAMES, max_size=2).map(tuple)),
     )
+
+
+def cut(draw: st.DrawFn, known: Sequence[MarkedSource]) -> Cut | None:
+    """A cut, or none."""
+    if draw(st.booleans()):
+        return None
+    event_ms = draw(st.none() | INSTANTS)
+    return Cut(draw(NAMES), offsets(draw, known), event_ms, draw(st.integers(1, 999)))
 
 
 MARKERS = markers()
@@ -148,6 +159,14 @@ BOUNDARIES = st.builds(
     st.dictionaries(st.integers(0, 999), COUNTS.map(Offset), max_size=5),
 )
 ACTIVITIES = st.builds(ActivityRecord, NAMES, NAMES, COUNTS.map(Epoch), st.booleans())
+
+
+@given(MARKERS)
+def test_a_marker_without_a_cut_is_written_as_before(marker: CommitMarker) -> None:
+    """A lane with precise recovery writes what it wrote before there was another one."""
+    written = json.loads(encode_marker(marker))
+    assert ("cut" in written) == (marker.cut is not None)
+    assert ("repeated" in written) == bool(marker.repeated)
 
 
 @given(MARKERS)

@@ -9,6 +9,8 @@ from pipeline.network.model import Network
 from pipeline.reliability import (
     AMNESIA,
     UPSTREAM_BACKUP,
+    Mode,
+    Recovery,
     Reliability,
     with_active_standbys,
     with_passive_standbys,
@@ -62,6 +64,14 @@ def test_without_it_the_state_is_built_from_the_log(load_text: Loads) -> None:
         ("{mode: passive_standby, secondaries: 2}", with_passive_standbys(2, 10_000)),
         ("{mode: passive_standby, checkpoint_every: 1s}", with_passive_standbys(1, 1_000)),
         ("{mode: passive_standby, checkpoint_every: 1d}", with_passive_standbys(1, 86_400_000)),
+        (
+            "{mode: upstream_backup, recovery: rollback}",
+            Reliability(Mode.UPSTREAM_BACKUP, recovery=Recovery.ROLLBACK),
+        ),
+        (
+            "{mode: active_standby, recovery: precise}",
+            Reliability(Mode.ACTIVE_STANDBY, 1, recovery=Recovery.PRECISE),
+        ),
     ],
 )
 def test_the_short_form_is_that_with_the_defaults(
@@ -112,6 +122,12 @@ def test_the_short_form_is_that_with_the_defaults(
             ),
         ),
         ("{secondaries: 2}", "reliability of box c needs mode"),
+        ("{recovery: rollback}", "reliability of box c needs mode"),
+        (
+            "{mode: upstream_backup, recovery: rolback}",
+            ("recovery of reliability of box c cannot be 'rolback' (there is: rollback, precise)"),
+        ),
+        ("rollback", "reliability of box c cannot be 'rollback' (there is: "),
         ("{}", "reliability of box c needs mode"),
         ("{mode: active_standby, secondaries: 0}", "must be a whole number from 1 to 5, not '0'"),
         ("{mode: active_standby, secondaries: 6}", "must be a whole number from 1 to 5, not '6'"),

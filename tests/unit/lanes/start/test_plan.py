@@ -16,6 +16,7 @@ from pipeline.lanes.start.plan import (
     plan_start,
 )
 from pipeline.markers.commit_marker import NO_BATCH
+from pipeline.markers.cut import Cut
 from pipeline.markers.gap import Gap
 from pipeline.planner.state import OnChange
 from tests.unit.lanes.start.test_decision import STATEFUL, ends, marker
@@ -58,6 +59,24 @@ def test_a_lane_continues_with_its_checkpoint_and_incarnation() -> None:
         assert plan.checkpoint == LinkedCheckpoint()
         assert (plan.marker.end, plan.marker.incarnation) == (end, marker(7).incarnation)
         assert plan.marker.epoch == STATEFUL.epoch
+
+
+def test_each_start_keeps_the_cut_of_the_next_batch() -> None:
+    """Extended by new partitions, of which it reads nothing; a choice drops it."""
+    cut = Cut("2.8", ends(9), Millis(9_000), 4)
+    last = replace(marker(7), cut=cut)
+    grown = replace(cut, end={**ends(9), **{at: o for at, o in GROWN.items() if at not in ends(9)}})
+    wanted = replace(STATEFUL, positions=GROWN)
+    assert plan_start(BeginAt(last, "gone"), wanted, FACTS).marker.cut == grown
+    assert plan_start(Continue(last, None), wanted, FACTS).marker.cut == grown
+    assert plan_start(Continue(last, last.batch), wanted, FACTS).marker.cut == cut
+    rebuild = plan_start(Rebuild(last, ends(5), None, "gone"), wanted, FACTS)
+    assert isinstance(rebuild.checkpoint, RebuiltCheckpoint)
+    begun = rebuild.marker_after(rebuild.checkpoint.rebuild, ends(4), BatchId(3), wanted)
+    assert (begun.cut, begun.batch) == (grown, 3)
+    for choice in (replace(wanted, on_change=OnChange.REBUILD), replace(wanted, anew=True)):
+        assert plan_start(BeginAt(last, "asked"), choice, FACTS).marker.cut is None
+        assert rebuild.marker_after(rebuild.checkpoint.rebuild, {}, BatchId(3), choice).cut is None
 
 
 def test_a_rebuild_commits_the_written_marker_and_then_its_own() -> None:

@@ -37,6 +37,30 @@ def test_a_job_runs_in_the_background_and_the_next_waits_for_it(job: BackgroundJ
     assert done == ["first", "second"]
 
 
+def test_a_job_that_follows_is_not_waited_for(job: BackgroundJob) -> None:
+    """It runs after the one before, whose error it has otherwise."""
+    go, done = threading.Event(), list[str]()
+
+    def first() -> None:
+        assert go.wait(WITHIN_S)
+        done.append("first")
+
+    def fail() -> None:
+        raise RetryError("the broker is away")
+
+    job.follow(first)
+    job.follow(lambda: done.append("second"))
+    assert done == []
+    go.set()
+    job.wait()
+    assert done == ["first", "second"]
+    job.start(fail)
+    job.follow(lambda: done.append("third"))
+    with pytest.raises(RetryError, match="the broker is away"):
+        job.wait()
+    assert done == ["first", "second"]
+
+
 def test_an_error_of_a_job_is_raised_by_each_later_call(
     job: BackgroundJob,
 ) -> None:

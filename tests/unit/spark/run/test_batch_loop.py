@@ -15,6 +15,7 @@ from pipeline.boundaries.next_batch import Batch, Limits, PassOn
 from pipeline.clock import steady_ms
 from pipeline.ids import Epoch, Millis, Offset, StreamName
 from pipeline.markers.commit_marker import CommitMarker
+from pipeline.markers.cut import Cut
 from pipeline.network.boxes.shape import Joined, Shape, Stateless, Windowed
 from pipeline.network.boxes.windows import TumblingWindow
 from pipeline.spark.query.lowered import Lowered
@@ -36,11 +37,16 @@ class Passing(Sink):
     def __init__(self, planner: LanePlanner, start: CommitMarker) -> None:
         self.planner, self.last = planner, start
         self.passed: list[int] = []
+        self.planned: list[Batch] = []
 
     @property
     def marker(self) -> CommitMarker:
         """The last marker."""
         return self.last
+
+    def plan(self, batch: Batch) -> None:
+        """Record it."""
+        self.planned.append(batch)
 
     def pass_on(self, boundary_ms: Millis) -> None:
         """Commit a marker."""
@@ -142,6 +148,20 @@ def test_a_query_begins_with_a_planned_batch(folder: Path) -> None:
     lane_.loop.begin(Leaves(), folder, LIMITS, planned=False)
     assert planned(folder) == (20, {SPEED.topic: {"0": 5}})
     assert lane_.planner.position == positions(SPEED, 5)
+
+
+def test_a_batch_that_was_cut_is_planned_so(folder: Path) -> None:
+    """Whatever could be read by now; the sink learns of each plan."""
+    cut = Cut("1.5", positions(SPEED, 4), Millis(19), 1)
+    lane_ = Between(replace(marker(positions(SPEED, 3), batch=4, eviction_ms=10), cut=cut))
+    lane_.answer(5)
+    lane_.loop.begin(Leaves(), folder, LIMITS, planned=False)
+    assert planned(folder) == (20, {SPEED.topic: {"0": 4}})
+    assert lane_.loop.answer() == Answer(positions(SPEED, 5), None)
+    assert lane_.sink.planned == [
+        Batch(positions(SPEED, 4), Millis(19)),
+        Batch(positions(SPEED, 5), None),
+    ]
 
 
 def test_a_batch_without_a_movement_runs_under_the_watermark_before(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
@@ -16,6 +17,7 @@ from pipeline.heartbeats.steps import Doing
 from pipeline.ids import BatchId, Epoch, Millis, Offset
 from pipeline.lanes.batch import BatchFacts
 from pipeline.markers.commit_marker import CommitMarker
+from pipeline.markers.cut import Cut
 from pipeline.markers.positions import Positions
 from pipeline.network.boxes.shape import Joined, Shape
 from pipeline.spark.run.lane_planner import REPORT_MS, LanePlanner
@@ -253,3 +255,28 @@ def test_a_lane_that_becomes_idle_or_active_reports_it_at_once() -> None:
     lane_.answer(CARS, 5)
     lane_.answer(CARS, 6)
     assert not lane_.reports[-1].idle
+
+
+def test_a_batch_that_was_cut_comes_first_and_once() -> None:
+    """It waits for no news; a new query with the same marker plans it again."""
+    cut = Cut("1.5", positions(CARS, 3, 5), Millis(9_000), 1)
+    start = replace(marker(positions(CARS, 2, 5)), cut=cut)
+    lane_ = Planning(CARS, start=start, shape=JOIN)
+    expected = Batch(positions(CARS, 3, 5), Millis(9_000))
+    assert lane_.next() == expected
+    assert lane_.planner.executed(start, executed(positions(CARS, 3, 5), 9_000)) == 9_000
+    assert lane_.next() is None
+    lane_.answer(CARS, 4, 5)
+    assert lane_.next() == Batch(positions(CARS, 4, 5), None)
+    lane_.planner.begin_query(start, Limits(100))
+    assert lane_.next() == expected
+
+
+def test_a_batch_that_was_cut_waits_for_partitions_that_are_not_checked() -> None:
+    """Only for those of which it reads records."""
+    start = replace(marker(positions(CARS, 2, 5)), cut=Cut("1.5", positions(CARS, 3, 5), None, 1))
+    lane_ = Planning(CARS, start=start)
+    lane_.planner.leave_out(frozenset({(CARS.topic, 0)}))
+    assert lane_.next() is None
+    lane_.planner.leave_out(frozenset({(CARS.topic, 1)}))
+    assert lane_.next() == Batch(positions(CARS, 3, 5), None)

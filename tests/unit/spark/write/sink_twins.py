@@ -251,6 +251,11 @@ class ImmediateJobs:
         except MedusaError as error:
             self.failed = error
 
+    def follow(self, job: Callable[[], None]) -> None:
+        """Run it, unless the last one has failed."""
+        if self.failed is None:
+            self.start(job)
+
     def wait(self) -> None:
         """Raise the error of the last job."""
         if self.failed is not None:
@@ -390,10 +395,29 @@ def sink(
 ) -> Sink:
     """A sink right after its first marker."""
     planned = planned or stateless()
+    context = sink_context(log, events, planned, plain, commits, **others)
+    by = others.get("by")
+    started = Sink(context, InTransactions(context) if by is None else by)
+    fails, log.fails = log.fails, {}
+    started.start(first(planned))
+    log.clear()
+    log.fails = fails
+    return started
+
+
+def sink_context(
+    log: Log,
+    events: list[Event],
+    planned: Fragment,
+    plain: Plain | None = None,
+    commits: ImmediateJobs | None = None,
+    **others: Any,
+) -> SinkContext:
+    """The dependencies of a sink, which has fenced the last one."""
     log.create(planned)
-    writer = Writer(log, planned.names.stable.transactional_id)
+    writer = others.get("writer") or Writer(log, planned.names.stable.transactional_id)
     writer.start(Deadline.after(SystemClock(), 10, "starting"))
-    context = SinkContext(
+    return SinkContext(
         fragment=planned,
         lane=stable_lane(
             FragmentId(
@@ -402,11 +426,11 @@ def sink(
         ),
         run=RunNumber(1),
         version=NetworkVersion(1),
-        epoch=Epoch(3),
+        epoch=others.get("epoch", Epoch(3)),
         writer=writer,
         admin=log.kafka,
         output_id=TopicId("out-1"),
-        output_partitions=1,
+        output_partitions=others.get("partitions", 1),
         boundaries=plain or Plain(log),
         mirror=GroupMirror(log.kafka.group_writer(planned.names.group), SystemClock()),
         schemas=others.get("schemas", Schemas()),
@@ -418,13 +442,6 @@ def sink(
         clock=SystemClock(),
         report=events.append,
     )
-    by = others.get("by")
-    started = Sink(context, InTransactions(context) if by is None else by)
-    fails, log.fails = log.fails, {}
-    started.start(first(planned))
-    log.clear()
-    log.fails = fails
-    return started
 
 
 def first(planned: Fragment) -> CommitMarker:
