@@ -357,6 +357,9 @@ class FollowerThread:
             self._context.transfers.note_failed(following.transfer, "")
         settings = _settings(following, following.fragment)
         left, self._followed = self._followed, None
+        if left is not None and not following.is_active:  # a copy is fetched anew
+            self._forget()
+            left = None
         lane = self._context.make(following, settings, self._watch, self._course, left)
         self._lane = lane
         try:

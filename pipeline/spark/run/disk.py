@@ -12,9 +12,9 @@ _MIB: Final = UNITS_BYTES["MiB"]
 ROOM_BYTES: Final = 256 * _MIB
 ROOM_SHARE: Final = 50
 """Followers leave this part of a disk to lanes, at most `ROOM_BYTES`."""
-SIGNS: Final = ("No space left on device", "Disk quota exceeded")
-"""What Java says of a full disk, as the system names it."""
-_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+SIGNS: Final = ("No space left on device", "Disk quota exceeded", "File too large")
+"""What Java says of a full disk, or of a limit of its user, as the system names it."""
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _HINT: Final = (
     "free some room on the disk of the checkpoints or of `spark.local.dir`; the fragment goes on "
     "by itself then"
@@ -28,7 +28,7 @@ class DiskFullError(EnvironmentProblem):
 
 
 def is_full(error: OSError) -> bool:
-    """Whether a disk is full, or the quota of its user is used up."""
+    """Whether a disk is full, or a limit of its user is reached."""
     return error.errno in _FULL
 
 

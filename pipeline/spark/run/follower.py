@@ -198,7 +198,8 @@ class Follower:
                 raise DiskFullError(error.message, place=place, hint=error.hint) from error
             finally:
                 self._handover.close()
-                self._has_state = self._has_state and self._markers.is_whole
+                is_of_use = self._markers.is_whole and not self._repairs.is_in_doubt
+                self._has_state = self._has_state and is_of_use
                 if not self._has_state and not self._is_taken_over:
                     self._checkpoints.discard()
 

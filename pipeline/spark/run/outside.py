@@ -35,7 +35,7 @@ _NOT_NOW: Final = re.compile(
 )
 _DISK: Final = re.compile(
     r"(?:IO|FileSystem|AccessDenied|FileNotFound|RocksDB|SparkFileNotFound)(?:Exception|Error)\b.*"
-    rf"(?:(?P<full>{'|'.join(SIGNS)})|File too large|Read-only file system"
+    rf"(?:(?P<full>{'|'.join(SIGNS)})|Read-only file system"
     r"|Too many open files|Stale file handle|Permission denied)"
 )
 

@@ -166,11 +166,11 @@ def other_results(times: int) -> Iterator[None]:
 
     def other(rows: Any) -> Any:
         def to_arrow() -> pa.Table:
-            table = rows.toArrow()
+            table: pa.Table = rows.toArrow()
             is_own = rows.frame.reader.fragment.name == FOLLOWED.fragment
             if is_own and table.num_rows and left[0]:
                 left[0] -= 1
-                return table.slice(1)
+                table = table.slice(1)
             return table
 
         return SimpleNamespace(toArrow=to_arrow)
@@ -187,7 +187,7 @@ def spoiled_once() -> Iterator[list[State]]:
 
     def other(rows: Any) -> Any:
         def to_arrow() -> pa.Table:
-            table = rows.toArrow()
+            table: pa.Table = rows.toArrow()
             is_own = rows.frame.reader.fragment.name == FOLLOWED.fragment
             if is_own and rows.after.windows and not found:
                 found.append(rows.after)

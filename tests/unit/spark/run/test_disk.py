@@ -51,7 +51,7 @@ def test_a_folder_that_is_not_there_has_room(tmp_path: Path) -> None:
     check_room(tmp_path / "missing", FOLDER)
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EACCES])
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES])
 def test_a_full_disk_is_distinct_from_a_folder_that_cannot_be_written(number: int) -> None:
     """Both are external."""
     error = no_disk(OSError(number, "why", str(FOLDER / "offsets/3")), FOLDER)

@@ -37,7 +37,7 @@ KAFKA = "org.apache.kafka.common.errors."
         ),
         ("java.io.IOException: No space left on device", DiskFullError),
         ("java.io.FileNotFoundException: /c/0 (Permission denied)", EnvironmentProblem),
-        ("org.rocksdb.RocksDBException: While appending: File too large", EnvironmentProblem),
+        ("org.rocksdb.RocksDBException: While appending: File too large", DiskFullError),
     ],
 )
 def test_an_external_cause_is_distinct_from_damage(cause: str, kind: type[MedusaError]) -> None:
