@@ -184,9 +184,10 @@ class Following:
 
     @property
     def lane(self) -> tuple[object, ...]:
-        """What decides which lane is followed."""
+        """What decides which lane is followed; its redrive topic may come later."""
         one = self.deployed
-        return one.version, one.record.topic_ids, one.record.choice, one.begins, one.succession
+        topics = tuple(ids for ids in one.record.topic_ids if ids[0] != one.names.redrive)
+        return one.version, topics, one.record.choice, one.begins, one.succession
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,12 +24,16 @@ from pipeline.lanes.follower_phases import (
 from pipeline.lanes.following import UnlikeOwnerError
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.planner.plan import Fragment
+from pipeline.spark.run.disk import DiskFullError
 from pipeline.spark.run.handover import FollowedQuery, FollowedState
 from pipeline.spark.run.lane_settings import LaneSettings
 
 TRIES_MAX: Final = 3
-"""How often a follower is begun anew after a failure; then it is discarded. For a secondary only a
-batch with another outcome counts: anything else may end by itself."""
+"""How often the follower of a move is begun anew after a failure; then it is discarded. That of a
+secondary is tried without an end: a failure may end by itself. One whose repairs do not help is
+discarded at once."""
+DISK_FULL_S: Final = 300.0
+"""How long a follower rests whose disk is full; it has removed its files."""
 AGAIN_S: Final = 600.0
 """After this time a discarded follower of a secondary is begun again, once."""
 TURN_S: Final = 30.0
@@ -71,9 +75,12 @@ class FollowerLane(Protocol):
         """Let the current batch finish, then return from `run`."""
 
 
-MakeFollower = Callable[[Following, LaneSettings, Callable[[], None], FollowerCourse], FollowerLane]
+MakeFollower = Callable[
+    [Following, LaneSettings, Callable[[], None], FollowerCourse, FollowedState | None],
+    FollowerLane,
+]
 """What is followed; the settings of the lane that would start now; what is called about once a
-second; its phase."""
+second; its phase; the state of the follower whose place it takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,24 +110,47 @@ class _OverError(MedusaError):
     code = "transfer-over"
 
 
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """A failure of a follower.
+
+    Args:
+        problem: why.
+        counts: whether it is discarded after some of them.
+        is_lasting: whether it is discarded at once, and its state with it.
+    """
+
+    problem: str
+    counts: bool
+    is_lasting: bool
+
+
 class FollowerThread:
     """Begins a follower, and begins it anew after a failure; notes in the catalog how far it is.
 
     Args:
         following: what it follows.
         context: of the node's followers.
+        before: the follower whose place it takes, and from whose state it begins; None: none.
     """
 
-    def __init__(self, following: Following, context: FollowerContext) -> None:
+    def __init__(
+        self,
+        following: Following,
+        context: FollowerContext,
+        before: "FollowerThread | None" = None,
+    ) -> None:
         fragment = following.deployed.id
         self._following = following
         self._context = context
+        self._before = before
         self._course = FollowerCourse(f"fragment {fragment}")
         self._label = {"fragment": str(fragment)}
         self._stop = threading.Event()
         self._lane: FollowerLane | None = None
         self._ready: Transfer | None = None
         self._was_level = self._has_turn = self._is_discarded = self._is_dropped = False
+        self._is_over_by_time = self._yields = self._is_full = False
         self._built_s: float | None = None
         self._followed: FollowedState | None = None
         self._problem = ""
@@ -180,6 +210,32 @@ class FollowerThread:
         _log.warning("its follower does not end", extra=self._label)
         return None
 
+    def yield_to(self, following: Following) -> None:
+        """Leave its state to the next follower, if that can begin from it.
+
+        It can if it is of the same life of the network, is planned, and repeats batches too.
+        """
+        own = self._following.deployed.network.life
+        repeats = following.is_active and not isinstance(following.fragment, MedusaError)
+        self._yields = repeats and own == following.deployed.network.life
+
+    @property
+    def yields(self) -> bool:
+        """Whether the next follower may begin from its state."""
+        return self._yields and not self.is_taken
+
+    def yielded(self) -> FollowedState | None:
+        """Wait for its end, for a limited time; returns the state that it leaves to another one.
+
+        Called by that one, once this one was told to end.
+        """
+        self.end()
+        if self.join(STOP_S):
+            return None if self.is_taken else self._followed
+        _log.warning("the follower before it does not end", extra=self._label)
+        self._yields, self._is_dropped = False, True
+        return None
+
     def end(self) -> None:
         """Let it end after its batch."""
         self._stop.set()
@@ -213,11 +269,22 @@ class FollowerThread:
         return self.is_taken or self._stop.is_set()
 
     def _run(self) -> None:
-        """Follow until the stop; after a failure again, a bounded number of times in a row."""
+        """Follow until the stop; after a failure again, from the state that was left.
+
+        What it leaves is kept if a lane has it, or may take it, or another follower does.
+        """
+        before, self._before = self._before, None
+        if before is not None:
+            self._followed = before.yielded()
         self._try()
         is_taken, lane = self.is_taken, self._lane
-        if lane is not None and not is_taken and (self._followed is None or self._is_dropped):
-            lane.discard()
+        is_kept = is_taken or self._yields or self._is_over_by_time
+        if self._is_dropped or not is_kept:
+            self._followed = None
+            if lane is not None:
+                lane.discard()
+            elif before is not None:
+                before.drop()
         if self._course.phase is not FollowerPhase.ABSENT:
             self._course.move(FollowerEvent.CLAIMED if is_taken else FollowerEvent.ENDED)
 
@@ -225,33 +292,58 @@ class FollowerThread:
         """Follow, until it is over or was discarded."""
         tries = failures = 0
         while not self._is_over:
-            try:
-                self._run_once()
-            except _OverError:
-                return
-            except MedusaError as error:
-                _log.warning("the follower has failed: %s", error, extra=self._label)
-                problem, counts = str(error), self._counts(error)
-                lasting = isinstance(error, BrokenInvariantError)
-                lasting = lasting or error is self._following.fragment
-            except Exception as error:  # noqa: BLE001 - the thread's top
-                _log.exception("the follower has failed", extra=self._label)
-                problem = f"{type(error).__name__}: {error}".splitlines()[0]
-                counts = lasting = True
-            else:
+            failure = self._failure()
+            if failure is None:
                 continue
             self._course.move(FollowerEvent.FAILED)
+            if failure.is_lasting:
+                self._forget()
             if self.is_taken:
                 return
             if self._was_level:
                 tries, failures = 0, min(failures, 1)
-            tries, failures = tries + 1, failures + counts
-            self._note_failure(problem)
-            if lasting or failures >= TRIES_MAX:
+            tries, failures = tries + 1, failures + failure.counts
+            self._note_failure(failure.problem)
+            if failure.is_lasting or failures >= TRIES_MAX:
                 self._rest()
                 failures = TRIES_MAX - 1
+            elif self._is_full:
+                self._stop.wait(DISK_FULL_S)
             else:
                 self._stop.wait(back_off_ms(self._following.deployed.id, tries) / 1_000)
+
+    def _failure(self) -> _Failure | None:
+        """Follow once; returns why it has failed, None: it was stopped, or its query was taken."""
+        try:
+            self._run_once()
+        except _OverError:
+            self._is_over_by_time = True
+            self._stop.set()
+        except MedusaError as error:
+            self._say_failed(error)
+            lasting = isinstance(error, BrokenInvariantError | UnlikeOwnerError)
+            lasting = lasting or error is self._following.fragment
+            return _Failure(str(error), self._counts(error), lasting)
+        except Exception as error:  # noqa: BLE001 - the thread's top
+            _log.exception("the follower has failed", extra=self._label)
+            problem = f"{type(error).__name__}: {error}".splitlines()[0]
+            return _Failure(problem, counts=True, is_lasting=True)
+        return None
+
+    def _say_failed(self, error: MedusaError) -> None:
+        """Log a failure; that the disk is full once, until it has room again."""
+        was_full, self._is_full = self._is_full, isinstance(error, DiskFullError)
+        if not self._is_full:
+            _log.warning("the follower has failed: %s", error, extra=self._label)
+        elif not was_full:
+            text = "the follower has removed its files, and tries again every %d s: %s"
+            _log.error(text, DISK_FULL_S, error, extra=self._label)
+
+    def _forget(self) -> None:
+        """Remove the state that it has left: it may differ from that of the owner."""
+        if self._lane is not None:
+            self._lane.discard()
+        self._followed = None
 
     def _rest(self) -> None:
         """Do nothing until it is over; a follower of a secondary is begun again after a while."""
@@ -266,10 +358,8 @@ class FollowerThread:
         self._stop.set()
 
     def _counts(self, error: MedusaError) -> bool:
-        """Whether a failure is one of those after which it is discarded."""
-        if self._following.is_standby:
-            return isinstance(error, UnlikeOwnerError)
-        return not error.external
+        """Whether a failure is one of those after some of which it is discarded."""
+        return not self._following.is_standby and not error.external
 
     def _run_once(self) -> None:
         """Run a follower; of an earlier one nothing is level any more."""
@@ -281,7 +371,11 @@ class FollowerThread:
         if following.transfer is not None:
             self._context.transfers.note_failed(following.transfer, "")
         settings = _settings(following, following.fragment)
-        lane = self._context.make(following, settings, self._watch, self._course)
+        left, self._followed = self._followed, None
+        if left is not None and not following.is_active:  # a copy is fetched anew
+            self._forget()
+            left = None
+        lane = self._context.make(following, settings, self._watch, self._course, left)
         self._lane = lane
         try:
             if following.is_active:  # a copy takes little
@@ -291,12 +385,10 @@ class FollowerThread:
             purpose = "as a secondary" if following.transfer is None else "to move here"
             _log.info("followed, %s", purpose, extra=self._label)
             lane.run()
-        except _OverError:  # this node may claim it next, as that of a drained one
-            self._followed = lane.followed
-            raise
         finally:
+            # For the next one; or if this node claims it next, as that of a drained one.
+            self._followed = lane.followed
             self._end_turn()
-        self._followed = lane.followed if self.is_taken else None
 
     def _await_turn(self) -> None:
         """Wait until it may begin."""
@@ -320,7 +412,7 @@ class FollowerThread:
         if self._has_passed():
             raise _OverError("the transfer has ended")
         if self._course.is_level:
-            self._was_level, self._problem = True, ""
+            self._was_level, self._is_full, self._problem = True, False, ""
         if self._course.is_level or self._is_slow():
             self._end_turn()
         transfer = self._following.transfer

@@ -75,11 +75,24 @@ class Followers:
             for fragment in self._threads.keys() - self._held:
                 self._end_unless_wanted(fragment)
             for fragment in wanted.keys() - self._threads.keys():
-                one = wanted[fragment]
-                if one.is_begun and one.epoch > self._claimed.get(fragment, NO_EPOCH):
-                    if (before := self._left.pop(fragment, None)) is not None:
-                        before.drop()
-                    self._threads[fragment] = FollowerThread(one, self._context)
+                if self._is_due(wanted[fragment]):
+                    self._begin(wanted[fragment])
+            for fragment in self._left.keys() - wanted.keys() - self._held:
+                if self._left[fragment].yields:
+                    self._left.pop(fragment).drop()
+
+    def _is_due(self, one: Following) -> bool:
+        """Whether a follower is begun, if there is none."""
+        return one.is_begun and one.epoch > self._claimed.get(one.deployed.id, NO_EPOCH)
+
+    def _begin(self, one: Following) -> None:
+        """Begin a follower; from the state of the last one of its fragment, if that is of use."""
+        fragment = one.deployed.id
+        before = self._left.pop(fragment, None)
+        if before is not None and not before.yields:
+            before.drop()
+            before = None
+        self._threads[fragment] = FollowerThread(one, self._context, before)
 
     def forget(self, gone: frozenset[FragmentId]) -> None:
         """Remember nothing of fragments that the catalog does not have any more."""
@@ -133,6 +146,8 @@ class Followers:
         if one is not None and running.goes_on(one):
             running.change(one)
         else:
+            if one is not None and self._is_due(one):
+                running.yield_to(one)
             running.end()
             self._left[fragment] = self._threads.pop(fragment)
 

@@ -28,6 +28,9 @@ class FollowerPhase(Enum):
     the fragment."""
     CATCHING_UP = "catching up"
     """It was far behind: what is missing is read at once."""
+    REPAIRING = "repairing"
+    """A batch had another outcome: the state is built again, from the last batch that agreed if
+    that is of use."""
     DISCARDED = "discarded"
     """It has failed; it is begun again, or only waits for its end."""
     TAKEN = "taken"
@@ -42,6 +45,8 @@ class FollowerEvent(Enum):
     NOTHING_TO_BUILD = "nothing to build"
     REPEATED_ALL = "repeated all"
     FELL_BEHIND = "fell behind"
+    DIFFERED = "differed"
+    """A batch has had another outcome than the owner's."""
     FAILED = "failed"
     CLAIMED = "claimed"
     """Its node has claimed the fragment."""
@@ -55,6 +60,7 @@ _RUNNING: Final = (
     FollowerPhase.FOLLOWING,
     FollowerPhase.LEVEL,
     FollowerPhase.CATCHING_UP,
+    FollowerPhase.REPAIRING,
 )
 LEVEL: Final = frozenset({FollowerPhase.WAITING, FollowerPhase.LEVEL})
 """Phases in which the owner may release the fragment."""
@@ -67,6 +73,9 @@ TRANSITIONS: Mapping[tuple[FollowerPhase, FollowerEvent], FollowerPhase] = Mappi
         (FollowerPhase.FOLLOWING, FollowerEvent.FELL_BEHIND): FollowerPhase.CATCHING_UP,
         (FollowerPhase.LEVEL, FollowerEvent.FELL_BEHIND): FollowerPhase.CATCHING_UP,
         (FollowerPhase.CATCHING_UP, FollowerEvent.BUILT): FollowerPhase.FOLLOWING,
+        (FollowerPhase.FOLLOWING, FollowerEvent.DIFFERED): FollowerPhase.REPAIRING,
+        (FollowerPhase.LEVEL, FollowerEvent.DIFFERED): FollowerPhase.REPAIRING,
+        (FollowerPhase.REPAIRING, FollowerEvent.BUILT): FollowerPhase.FOLLOWING,
         **{(one, FollowerEvent.FAILED): FollowerPhase.DISCARDED for one in _RUNNING},
         (FollowerPhase.DISCARDED, FollowerEvent.BEGUN): FollowerPhase.BUILDING,
         **{(one, FollowerEvent.CLAIMED): FollowerPhase.TAKEN for one in _RUNNING},

@@ -19,7 +19,7 @@ from pipeline.markers.commit_marker import CHECKSUMS, CommitMarker, Judged
 
 
 class UnlikeOwnerError(RetryError):
-    """A batch has another outcome than the owner's: the state is built again from the log."""
+    """A batch has another outcome than the owner's: the state is repaired, or discarded."""
 
     code = "unlike-owner"
 
@@ -54,15 +54,34 @@ class PassOver:
 
 
 @dataclass(frozen=True, slots=True)
+class Grow:
+    """The owner reads more partitions: the query has to, before it repeats the next batch.
+
+    Args:
+        at: the marker whose state the follower has, with the new partitions, of which nothing was
+            read: the state is the same.
+    """
+
+    at: CommitMarker
+
+
+@dataclass(frozen=True, slots=True)
 class Lost:
-    """The marker does not follow: the state has to be built again."""
+    """The marker does not follow.
+
+    Args:
+        why: the reason.
+        is_whole: whether the state is that of an earlier marker of the lane, so that the next
+            follower may begin from it; else it has to be built again.
+    """
 
     why: str
+    is_whole: bool = False
 
 
 def follow(
     at: CommitMarker, waiting: Sequence[CommitMarker], most: int
-) -> Repeat | PassOver | Lost:
+) -> Repeat | PassOver | Grow | Lost:
     """Decide what follows from the next markers.
 
     Args:
@@ -71,10 +90,13 @@ def follow(
         most: maximum number of records in a batch, unless the owner had more in one.
     """
     marker = waiting[0]
+    larger = grown(at, marker)
+    if larger is not at:
+        return Grow(larger)
     if succeeds(at, marker):
         return PassOver(marker)
     if why := _gap(at, marker):
-        return Lost(why)
+        return Lost(why, is_whole=bool(_leaves(at, marker)) and marker.batch >= at.batch)
     if marker.batch == at.batch or _is_alike(at, marker):
         return PassOver(marker)
     expected, number = marker, 1
@@ -101,10 +123,40 @@ def repeats(at: CommitMarker, waiting: Sequence[CommitMarker], most: int) -> int
                 done, found = done + number, found + 1
             case PassOver():
                 done += 1
+            case Grow(larger):
+                at = larger
+                continue
             case Lost():
                 return found
         at = waiting[done - 1]
     return found
+
+
+def grown(at: CommitMarker, marker: CommitMarker) -> CommitMarker:
+    """A marker with the partitions that a later one has besides, if they begin at 0.
+
+    The state is the same whether or not a partition is known of which nothing was read. Spark
+    begins a partition that a checkpoint does not have at 0, and nowhere else.
+
+    Args:
+        at: the marker whose state the follower has.
+        marker: a later one.
+
+    Returns:
+        `at` itself if there are none, or if one begins elsewhere.
+    """
+    new = {place: offset for place, offset in marker.start.items() if place not in at.end}
+    if not new or any(new.values()) or not at.end.keys() <= marker.start.keys():
+        return at
+    if (marker.plan, marker.state) != (at.plan, at.state) or not _reads_alike(at, marker):
+        return at
+    return replace(
+        at,
+        start={**at.start, **new},
+        end={**at.end, **new},
+        needed={**at.needed, **new},
+        sources=marker.sources,
+    )
 
 
 def _merged(marker: CommitMarker, following: CommitMarker, most: int) -> CommitMarker | None:
@@ -156,6 +208,11 @@ def _gap(at: CommitMarker, marker: CommitMarker) -> str:
     return next((why for is_one, why in gaps if is_one), "")
 
 
+def _reads_alike(at: CommitMarker, marker: CommitMarker) -> bool:
+    """Whether two markers have the same sources; one may have another topic besides."""
+    return [one.id for one in at.sources] == [one.id for one in marker.sources]
+
+
 def _is_alike(at: CommitMarker, marker: CommitMarker) -> bool:
     """Whether two markers are at the same positions, under the same watermark."""
     return dict(marker.end) == dict(at.end) and marker.eviction_ms == at.eviction_ms
@@ -182,6 +239,7 @@ def cannot_reach(at: CommitMarker, waiting: Sequence[CommitMarker]) -> str:
         waiting: the next ones in the topic, at least one; compaction may have removed some.
     """
     for marker in waiting:
+        at = grown(at, marker)
         if not succeeds(at, marker) and (why := _leaves(at, marker)):
             return why
         at = marker

@@ -53,6 +53,7 @@ from pipeline.spark.run.checkpoint_copies import CheckpointCopies
 from pipeline.spark.run.checkpoints import remove_followed
 from pipeline.spark.run.copied_standby import CopiedStandby
 from pipeline.spark.run.follower import Follower
+from pipeline.spark.run.handover import FollowedState
 from pipeline.spark.run.lane import stable_lane
 from pipeline.spark.run.lane_host import LaneHost
 from pipeline.spark.run.lane_news import LaneNews
@@ -229,7 +230,7 @@ class RunningNode:
         cores = host.spark.sparkContext.defaultParallelism
         return Followers(
             self.servers.catalog.transfers,
-            partial(_follower, host, node),
+            _MakeFollower(host, node),
             host.clock,
             recorder.put,
             node,
@@ -298,19 +299,26 @@ class RunningNode:
             )
 
 
-def _follower(
-    host: LaneHost,
-    node: NodeId,
-    following: Following,
-    settings: LaneSettings,
-    watch: Callable[[], None],
-    course: FollowerCourse,
-) -> FollowerLane:
-    """What a node does for a fragment that another one runs."""
-    if following.is_active:
-        return Follower(settings, watch, course, host, node)
-    record = following.deployed.record
-    return CopiedStandby(settings, watch, course, record, host=host, node=node)
+@dataclass(frozen=True, slots=True)
+class _MakeFollower:
+    """Makes what a node runs for a fragment of another one."""
+
+    host: LaneHost
+    node: NodeId
+
+    def __call__(
+        self,
+        following: Following,
+        settings: LaneSettings,
+        watch: Callable[[], None],
+        course: FollowerCourse,
+        before: FollowedState | None,
+    ) -> FollowerLane:
+        """See `MakeFollower`."""
+        if following.is_active:
+            return Follower(settings, watch, course, self.host, self.node, before)
+        record = following.deployed.record
+        return CopiedStandby(settings, watch, course, record, host=self.host, node=self.node)
 
 
 @contextmanager

@@ -52,6 +52,22 @@ def standby_killed_in_takeover(world: World, random: Random) -> None:
     world.restart()
 
 
+def standby_disk_full(world: World, random: Random) -> None:
+    """All file writes of the secondary fail for a while; the owner goes on, and is killed then.
+
+    The follower has removed its files, and rests, or builds its state again.
+    """
+    old, new = followed(world)
+    await_level(world, new)
+    new.fill_disk()
+    try:
+        time.sleep(random.uniform(1, BUILT_S))
+    finally:
+        new.empty_disk()
+    old.kill()
+    await_gone(world, new)
+
+
 def standby_of_a_suspended_owner(
     world: World, random: Random, reliability: str | Mapping[str, str] = ACTIVE
 ) -> None:

@@ -37,6 +37,7 @@ from tests.faults.outages import (
 )
 from tests.faults.servers import Server
 from tests.faults.standbys import (
+    standby_disk_full,
     standby_killed,
     standby_killed_in_takeover,
     standby_of_a_suspended_owner,
@@ -361,6 +362,7 @@ FAULTS: Mapping[str, Fault] = {
         standby_takes_over_at_any_time,
         standby_killed,
         standby_killed_in_takeover,
+        standby_disk_full,
         standby_of_a_suspended_owner,
         standby_while_servers_are_killed,
         copy_takes_over,

@@ -133,6 +133,10 @@ class Checkpoints:
         assert self._own is not None
         return _followed(_read_facts(self._own, incarnation, lowered))
 
+    def remove(self, source: Folder) -> None:
+        """Remove what an earlier follower has left."""
+        source.clear()
+
     def discard(self) -> None:
         """Remove what a follower has left, unless a lane has it."""
         if self._own is not None and not any(self._own is f for f in self._folders.values()):

@@ -13,7 +13,9 @@ from pipeline.clock import Clock
 from pipeline.event_log.event import LoggedEvent
 from pipeline.ids import NodeId
 from pipeline.lanes.follower_phases import FollowerCourse
+from pipeline.lanes.following import UnlikeOwnerError
 from pipeline.spark.run import follower, handover
+from pipeline.spark.run.handover import FollowedState
 from pipeline.spark.run.lane_host import LaneHost
 from pipeline.spark.run.lane_settings import LaneSettings
 from tests.histories import engine, folders, kafka, looking
@@ -29,6 +31,7 @@ STANDS_IN: Final[dict[Any, dict[str, Any]]] = {
         "Checkpoints": folders.Checkpoints,
         "MarkerTail": kafka.YieldingTail,
         "BatchLimit": engine.NoLimit,
+        "check_room": lambda *_: None,
         "QueryRunner": engine.Runner,
         "RunningQuery": engine.RunningQuery,
         "Inspector": looking.Inspector,
@@ -48,19 +51,29 @@ STANDS_IN: Final[dict[Any, dict[str, Any]]] = {
 class Follower(follower.Follower):
     """A real follower on the in-memory engine."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what is made, and by keyword where
         self,
         _: Following,
         settings: LaneSettings,
         watch: Callable[[], None],
         course: FollowerCourse,
+        before: FollowedState | None,
         *,
         host: LaneHost,
         node: NodeId,
         rng: Callable[[], Random],
     ) -> None:
-        super().__init__(settings, watch, course, host, node)
-        self._inputs = Inputs(host, settings, rng)
+        self._rng = rng
+        super().__init__(settings, watch, course, host, node, before)
+
+    def _new_inputs(self, host: LaneHost, settings: LaneSettings) -> Inputs:
+        return Inputs(host, settings, self._rng)
+
+    def _unlike(self, differs: Any) -> UnlikeOwnerError:
+        """A batch with another outcome is stored for the checks, though it is repaired."""
+        assert Turn.current is not None
+        Turn.current.facts["error"] = error = super()._unlike(differs)
+        return error
 
     def run(self) -> None:
         """Run it; its error is stored for the checks."""

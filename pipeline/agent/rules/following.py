@@ -27,6 +27,7 @@ def _followings(shared: Shared) -> Iterator[Following]:
     """The fragments to follow, by name; each once, though it may have both purposes."""
     moving = {one.id: (one, transfer) for one, transfer in shared.moving_here}
     standing = {one.id: (one, is_begun) for one, is_begun in shared.standing_by}
+    followed = {one.deployed.id: one for one in shared.followed}
     for fragment in sorted(moving.keys() | standing.keys()):
         one, transfer = moving.get(fragment, (None, None))
         other, is_begun = standing.get(fragment, (None, False))
@@ -35,9 +36,14 @@ def _followings(shared: Shared) -> Iterator[Following]:
             continue
         failure = shared.plans.failed.get(deployed.version)
         planned = failure or shared.plans.fragment(deployed)
+        before = followed.get(fragment)
         if planned is not None:
             is_begun = is_begun or transfer is not None
             yield Following(deployed, planned, transfer, other is not None, is_begun)
+        elif before is not None and before.deployed.network.life == deployed.network.life:
+            # Until the new version is planned, so that its follower begins from this state.
+            stands_by = other is not None
+            yield replace(before, transfer=transfer, is_standby=stands_by, is_begun=False)
 
 
 def _seen(one: Following) -> tuple[object, ...]:

@@ -1,11 +1,11 @@
 """Decision of a lane's start from its last marker and its checkpoint. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from brokers.records import MADE_AGAIN
 from pipeline.errors import FencedError, RefusedError
-from pipeline.ids import BatchId, Epoch, Millis
+from pipeline.ids import BatchId, Epoch, Millis, Offset
 from pipeline.lanes.batch_size import too_many
 from pipeline.lanes.new_partitions import no_beginning
 from pipeline.lanes.start.facts import (
@@ -281,7 +281,7 @@ def _older(
         return None
     if state.batch >= marker.batch or planned.batch not in (state.batch, state.batch + 1):
         return None
-    return state if _precedes(state, marker, request) else None
+    return _preceding(state, marker, request)
 
 
 def _followed(
@@ -294,20 +294,40 @@ def _followed(
     pieces of these batches. A marker without a judged batch is that of a rebuilt state, which
     has to be exactly its own.
     """
-    state = checkpoint.state
-    if state is None or not _precedes(state, marker, request):
+    if checkpoint.state is None:
         return None
-    is_level = state.is_at(marker.end, marker.eviction_ms)
-    return state if marker.judged is not None or is_level else None
+    state = _preceding(checkpoint.state, marker, request)
+    if state is None:
+        return None
+    has_judged = marker.judged is not None
+    return state if has_judged or _is_at(state, marker) else None
 
 
-def _precedes(state: CommittedState, marker: CommitMarker, request: StartRequest) -> bool:
-    """Whether a state has the partitions of a marker, and none of its positions is ahead."""
-    same = state.end.keys() == marker.end.keys() == marker.needed.keys()
-    if not same or not request.positions.keys() <= state.end.keys():
-        return False
-    in_between = all(marker.needed[at] <= state.end[at] <= end for at, end in marker.end.items())
-    return in_between and (state.watermark_ms or 0) <= (marker.eviction_ms or 0)
+def _is_at(state: CommittedState, marker: CommitMarker) -> bool:
+    """Whether a state is that of a marker, whatever partitions without a record it has besides."""
+    end = {at: offset for at, offset in state.end.items() if at in marker.end}
+    return replace(state, end=end).is_at(marker.end, marker.eviction_ms)
+
+
+def _preceding(
+    state: CommittedState, marker: CommitMarker, request: StartRequest
+) -> CommittedState | None:
+    """A state with all partitions, if none of its positions is ahead of a marker; else None.
+
+    The lane may have got partitions since: it has begun them at 0, as Spark does again, and
+    the state has no record of them. So it is the same state with them at 0.
+    """
+    wanted = {**request.positions, **marker.end}
+    new = {at: Offset(0) for at in wanted if at not in state.end}
+    if any(request.positions.get(at, 0) for at in new if at not in marker.end):
+        return None
+    end = {**state.end, **new}
+    if end.keys() != wanted.keys() or marker.end.keys() != marker.needed.keys():
+        return None
+    in_between = all(marker.needed[at] <= end[at] <= to for at, to in marker.end.items())
+    if not in_between or (state.watermark_ms or 0) > (marker.eviction_ms or 0):
+        return None
+    return replace(state, end=end)
 
 
 def _unfit(marker: CommitMarker, planned: PlannedBatch, most: int) -> str | None:

@@ -4,12 +4,12 @@ A schema may have been registered or deleted since, or a user function may be no
 the state does not match the written output, and must be rebuilt from the log.
 """
 
-from pipeline.lanes.batch import UNLIKE, BatchFacts, decided_otherwise
-from pipeline.lanes.following import UnlikeOwnerError, results_of
+from pipeline.lanes.batch import BatchFacts, decided_otherwise
+from pipeline.lanes.following import results_of
 from pipeline.lanes.gaps import withheld_ms
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.spark.batch.ports import BatchInspector
-from pipeline.spark.batch.rejected import of_functions, refused_checksum
+from pipeline.spark.batch.rejected import refused_checksum
 from pipeline.spark.batch.results import Results
 from pipeline.spark.query.lowered import Call, Lowered
 
@@ -52,13 +52,3 @@ def other_results(
     if written is None or any(isinstance(step, Call) for step in lowered.after):
         return ""
     return "" if results.checksum == written else "the results have other values"
-
-
-def unlike_owner(marker: CommitMarker, why: str, lowered: Lowered, place: str) -> UnlikeOwnerError:
-    """The error for a batch with another outcome; it names the boxes that call functions."""
-    found = f"batch {marker.batch} of incarnation {marker.incarnation} has another outcome here"
-    hint = "nothing has to be done: the state is built again from the log"
-    boxes = of_functions(lowered.functions, lowered.functions)
-    if boxes:
-        hint += f". If it happens each time, look at {boxes}: {UNLIKE}"
-    return UnlikeOwnerError(f"{found}: {why}", place=place, hint=hint)

@@ -27,6 +27,7 @@ from pipeline.markers.positions import Positions
 from pipeline.names import LaneNames
 from pipeline.spark.batch.facts import positions
 from pipeline.spark.query.lowered import Lowered
+from pipeline.spark.run.disk import full, is_full
 from pipeline.spark.run.linking import (
     OFFSETS,
     Disk,
@@ -221,6 +222,10 @@ class Checkpoints:
         """Facts of a checkpoint that nobody uses any more, before it is taken: as of `take`."""
         return self._followed(folder, incarnation, lowered)
 
+    def remove(self, source: Path) -> None:
+        """Remove the folder of a checkpoint that was linked, or is of no use."""
+        _remove(source)
+
     def discard(self) -> None:
         """Remove the folder of the follower, unless a lane has it."""
         folder = self.folder(NO_EPOCH)
@@ -411,6 +416,8 @@ def _writing(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if is_full(error):
+            raise full(f"the checkpoint cannot be written: {error.strerror}", folder) from error
         raise EnvironmentProblem(
             f"the checkpoint cannot be written: {error.strerror}",
             place=str(folder),

@@ -9,6 +9,7 @@ from typing import Final
 
 from brokers.kafka_interface import NoSuchTopicError, NotNowError
 from pipeline.errors import EnvironmentProblem, MedusaError, NotAllowedError, UnavailableError
+from pipeline.spark.run.disk import SIGNS, full
 
 _KAFKA: Final = r"org\.apache\.kafka\.common\.errors\.(?:{})\b"
 _RIGHTS: Final = re.compile(_KAFKA.format(r"\w+(?:Authorization|Authentication)Exception"))
@@ -34,7 +35,7 @@ _NOT_NOW: Final = re.compile(
 )
 _DISK: Final = re.compile(
     r"(?:IO|FileSystem|AccessDenied|FileNotFound|RocksDB|SparkFileNotFound)(?:Exception|Error)\b.*"
-    r"(?:No space left on device|File too large|Disk quota exceeded|Read-only file system"
+    rf"(?:(?P<full>{'|'.join(SIGNS)})|Read-only file system"
     r"|Too many open files|Stale file handle|Permission denied)"
 )
 
@@ -50,12 +51,8 @@ def outside_cause(text: str, line: str) -> MedusaError | None:
         text: the full text of the Java error, causes included.
         line: its first line, for the message.
     """
-    if _DISK.search(text):
-        return EnvironmentProblem(
-            f"a file cannot be written or read: {line}",
-            hint="is the disk of the checkpoints or of `spark.local.dir` full, or not ours to "
-            "write? When it is mended the fragment goes on by itself",
-        )
+    if (found := _DISK.search(text)) is not None:
+        return full(line) if found["full"] else _no_file(line)
     if _RIGHTS.search(text):
         return NotAllowedError(
             f"Kafka does not allow Spark to read: {line}",
@@ -69,3 +66,11 @@ def outside_cause(text: str, line: str) -> MedusaError | None:
     if _NOT_NOW.search(text):
         return NotNowError(f"Kafka cannot do it now: {line}")
     return None
+
+
+def _no_file(line: str) -> EnvironmentProblem:
+    return EnvironmentProblem(
+        f"a file cannot be written or read: {line}",
+        hint="are the folders of the checkpoints and of `spark.local.dir` ours to write? When it "
+        "is mended the fragment goes on by itself",
+    )

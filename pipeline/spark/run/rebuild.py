@@ -60,6 +60,10 @@ class UnlikeError(RetryError):
     code = "function-unlike"
 
 
+class NotDeterministicError(RefusedError):
+    """A user function refuses accepted records in each rebuild."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rebuilding:
     """A prepared rebuild.
@@ -283,7 +287,7 @@ def tried(rebuild: Callable[[], T], empty_folder: Callable[[], object]) -> T:
     """Rebuild a state; retry in an empty folder if a function refuses accepted records.
 
     Raises:
-        RefusedError: it does in each of `TRIES_MAX` rebuilds.
+        NotDeterministicError: it does in each of `TRIES_MAX` rebuilds.
     """
     for _ in range(TRIES_MAX - 1):
         try:
@@ -294,7 +298,7 @@ def tried(rebuild: Callable[[], T], empty_folder: Callable[[], object]) -> T:
     try:
         return rebuild()
     except UnlikeError as error:
-        raise RefusedError(
+        raise NotDeterministicError(
             f"{error.message} (given up after {TRIES_MAX} rebuilds)",
             place=error.place,
             hint=f"{error.hint}. {_CHOICES}",

@@ -17,6 +17,7 @@ from pipeline.errors import (
     UnavailableError,
 )
 from pipeline.spark.query.function_task import SIGN
+from pipeline.spark.run.disk import full, is_full
 from pipeline.spark.run.outside import outside_cause
 
 SparkError: TypeAlias = PySparkException | Py4JJavaError
@@ -141,6 +142,8 @@ def translated(folder: Path) -> Iterator[None]:
 
 def no_disk(error: OSError, folder: Path) -> EnvironmentProblem:
     """The error for a file that cannot be read or written; by default in the checkpoint."""
+    if is_full(error):
+        return full(str(error.strerror or error), error.filename or folder)
     return EnvironmentProblem(
         f"a file cannot be written or read: {error.strerror or error}",
         place=str(error.filename or folder),

@@ -117,6 +117,7 @@ class Follower:
     watch: Callable[[], None]
     course: FollowerCourse
     is_level: bool = True
+    before: FollowedState | None = None
     raises: list[Exception] = field(default_factory=list)
     stopped: threading.Event = field(default_factory=threading.Event)
     asked: list[tuple[LaneSettings, CommitMarker]] = field(default_factory=list)
@@ -128,9 +129,13 @@ class Follower:
     ends: threading.Event = field(default_factory=threading.Event)
     """Whether it was asked to end."""
 
+    leaves_nothing: bool = False
+
     @property
-    def followed(self) -> FollowedState:
+    def followed(self) -> FollowedState | None:
         """The state that it leaves."""
+        if self.leaves_nothing:
+            return None
         return FollowedState(Path("followed"), Incarnation("1-5"), VERSION)
 
     def discard(self) -> None:
@@ -248,8 +253,10 @@ def _follower(
     settings: LaneSettings,
     watch: Callable[[], None],
     course: FollowerCourse,
+    before: FollowedState | None,
 ) -> Follower:
-    followers.append(Follower(settings, watch, course, levels.pop() if levels else True))
+    is_level = levels.pop() if levels else True
+    followers.append(Follower(settings, watch, course, is_level, before=before))
     return followers[-1]
 
 

@@ -25,6 +25,7 @@ from pipeline.ids import (
 )
 from pipeline.lanes.dead_letter_limits import TooManyDeadLettersError
 from pipeline.lanes.events import stopped_by
+from pipeline.spark.run.disk import DiskFullError
 from pipeline.spark.run.schema_resolver import MissingSchemaError
 from pipeline.spark.run.spark_errors import DamagedCheckpointError, LostDataError
 
@@ -34,6 +35,7 @@ LANE = stable_lane(
 )
 KNOWN = (
     DamagedCheckpointError,
+    DiskFullError,
     LostDataError,
     MissingSchemaError,
     NoSuchTopicError,

@@ -6,11 +6,13 @@ import pytest
 
 from pipeline.ids import BatchId, Incarnation, Millis, Offset
 from pipeline.lanes.following import (
+    Grow,
     Lost,
     PassOver,
     Repeat,
     cannot_reach,
     follow,
+    grown,
     repeats,
     results_of,
     succeeds,
@@ -70,6 +72,66 @@ def test_what_does_not_follow_is_not_repeated(after: CommitMarker, why: str) -> 
     found = follow(written(4), [after], MOST)
     assert isinstance(found, Lost)
     assert why in found.why
+
+
+def with_new(one: CommitMarker, begin: int, end: int | None = None) -> CommitMarker:
+    """A marker with another partition."""
+    last = Offset(begin if end is None else end)
+    return replace(one, start={**one.start, NEW: Offset(begin)}, end={**one.end, NEW: last})
+
+
+def test_new_partitions_are_read_once_the_owner_reads_them() -> None:
+    """The state is the same; the first marker after the owner's restart may be gone."""
+    at, after = written(4), with_new(written(5), 0, 3)
+    copy = with_new(written(4), 0)
+    larger = grown(at, copy)
+    assert larger.end == {**at.end, NEW: 0}
+    assert larger.needed[NEW] == 0
+    assert follow(at, [copy, after], MOST) == Grow(larger)
+    assert follow(at, [after], MOST) == Grow(larger)
+    assert follow(larger, [copy, after], MOST) == PassOver(copy)
+    assert follow(larger, [after], MOST) == Repeat(after)
+    assert repeats(written(3), [written(4), copy, after], MOST) == 2
+    assert cannot_reach(written(3), [written(4), copy, after]) == ""
+    assert follow(written(3), [written(4), copy, after], MOST) == Repeat(written(4))
+
+
+def test_a_new_incarnation_may_read_more_partitions() -> None:
+    """Its lane has built the same state; it begins them at 0."""
+    at = written(4)
+    first = with_new(begun(at), 0)
+    assert follow(at, [first], MOST) == Grow(grown(at, first))
+    assert follow(grown(at, first), [first], MOST) == PassOver(first)
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        with_new(written(5), 1),
+        replace(with_new(written(5), 0, 1), plan="another"),
+        replace(with_new(written(5), 0, 1), state="another"),
+        replace(with_new(written(5), 0, 1), start={NEW: Offset(0)}),
+    ],
+)
+def test_other_partitions_end_it(after: CommitMarker) -> None:
+    """A checkpoint can begin a partition at 0 alone; those of another plan are other sources."""
+    assert grown(written(4), after) == written(4)
+    found = follow(written(4), [after], MOST)
+    assert isinstance(found, Lost)
+    assert found.is_whole
+
+
+def test_a_state_is_whole_unless_the_log_of_markers_was_changed() -> None:
+    """The next follower may begin from it if the owner has only changed its plan, for instance."""
+    at = written(4)
+    for after in (replace(written(5), plan="another"), with_new(written(5), 1)):
+        found = follow(at, [after], MOST)
+        assert isinstance(found, Lost)
+        assert found.is_whole
+    for after in (written(3), written(6), replace(written(4), end={CARS: Offset(51)})):
+        found = follow(at, [after], MOST)
+        assert isinstance(found, Lost)
+        assert not found.is_whole
 
 
 def test_batches_are_followed_one_by_one() -> None:

@@ -2,17 +2,19 @@
 
 from dataclasses import replace
 
-from pipeline.agent.effects import Effect, Follow, ReleaseFragment, StopLane
-from pipeline.agent.events import CatalogRead, Tick
+from pipeline.agent.decide import decide
+from pipeline.agent.effects import Effect, Follow, MakePlan, ReleaseFragment, StopLane
+from pipeline.agent.events import CatalogRead, PlanMade, Tick
 from pipeline.catalog.records import OwnerRecord, Transfer
 from pipeline.catalog.snapshot import CatalogSnapshot, Deployed
-from pipeline.ids import Epoch, Millis, NetworkVersion, NodeId
+from pipeline.ids import Epoch, Millis, NetworkLife, NetworkVersion, NodeId
 from pipeline.lanes.events import LaneStopped
 from tests.unit.agent.support import (
     CARS,
     HERE,
     LANE,
     LIFE,
+    PLAN,
     SPEED,
     START_MS,
     Agent,
@@ -137,3 +139,23 @@ def test_a_secondary_that_takes_over_keeps_its_follower() -> None:
     assert again.owner is not None
     later = replace(again, owner=replace(again.owner, epoch=Epoch(3)))
     assert requests(agent.receive_all(read(later))) == [[(True, True)]]
+
+
+def test_an_earlier_version_is_followed_until_the_new_one_is_planned() -> None:
+    """So that the follower of the new one can begin from its state. A new life has none."""
+    agent, was = Agent(), followed(THERE)
+    agent.receive_all(read(was))
+    newer = replace(was, record=replace(was.record, version=NetworkVersion(2)))
+    agent.state, effects = decide(agent.state, read(newer), agent.now)
+    (before,) = agent.state.shared.followed
+    assert before.deployed == was
+    assert (before.is_standby, before.is_begun) == (True, False)
+    assert requests(effects) == [[(True, False)]]
+    (plan,) = [one for one in effects if isinstance(one, MakePlan)]
+    planned = agent.receive_all(PlanMade(plan.version, PLAN))
+    assert requests(planned) == [[(True, True)]]
+    assert agent.state.shared.followed[0].deployed == newer
+    network = replace(newer.network, life=NetworkLife("another"))
+    again = replace(newer, network=network)
+    agent.state, effects = decide(agent.state, read(again), agent.now)
+    assert requests(effects) == [[]]

@@ -52,7 +52,7 @@ def test_a_rebuild_begins_from_an_older_checkpoint(planned: int) -> None:
         (REACHES_BACK, replace(older(), state=None), ends(7)),
         (REACHES_BACK, replace(older(), planned=None), ends(7)),
         (REACHES_BACK, older(planned=6), ends(7)),
-        (REACHES_BACK, older(), {**ends(7), NEW: Offset(0)}),
+        (REACHES_BACK, older(), {**ends(7), NEW: Offset(1)}),
         (replace(REACHES_BACK, judged=None), older(), ends(7)),
         (replace(REACHES_BACK, needed=ends(5)), older(), ends(7)),
         (replace(REACHES_BACK, eviction_ms=Millis(3_999)), older(), ends(7)),
@@ -71,6 +71,16 @@ def test_a_rebuild_does_not_begin_from_what_may_differ(
     found = start(last, facts, request)
     assert isinstance(found, Rebuild)
     assert found.since is None
+
+
+def test_a_partition_that_came_later_begins_at_0_in_an_older_checkpoint() -> None:
+    """As the lane has begun it; the checkpoint has no record of it."""
+    needed = {**ends(3), NEW: Offset(0)}
+    last = replace(REACHES_BACK, end={**ends(7), NEW: Offset(5)}, needed=needed)
+    found = start(last, older(), replace(STATEFUL, positions=last.end))
+    assert isinstance(found, Rebuild)
+    assert found.since is not None
+    assert found.since.end == {**ends(4), NEW: 0}
 
 
 def test_a_checkpoint_ahead_of_the_marker_is_not_used() -> None:

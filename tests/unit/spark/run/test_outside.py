@@ -6,6 +6,7 @@ from pyspark.errors.exceptions.base import PySparkException
 
 from brokers.kafka_interface import NoSuchTopicError, NotNowError
 from pipeline.errors import EnvironmentProblem, MedusaError, NotAllowedError, UnavailableError
+from pipeline.spark.run.disk import DiskFullError
 from pipeline.spark.run.outside import UnreadableError, outside_cause
 from pipeline.spark.run.spark_errors import from_spark, no_disk, translated
 
@@ -34,9 +35,9 @@ KAFKA = "org.apache.kafka.common.errors."
             "java.util.concurrent.TimeoutException: Cannot fetch record for offset 7 in 120000 ms",
             UnreadableError,
         ),
-        ("java.io.IOException: No space left on device", EnvironmentProblem),
+        ("java.io.IOException: No space left on device", DiskFullError),
         ("java.io.FileNotFoundException: /c/0 (Permission denied)", EnvironmentProblem),
-        ("org.rocksdb.RocksDBException: While appending: File too large", EnvironmentProblem),
+        ("org.rocksdb.RocksDBException: While appending: File too large", DiskFullError),
     ],
 )
 def test_an_external_cause_is_distinct_from_damage(cause: str, kind: type[MedusaError]) -> None:

@@ -1,0 +1,144 @@
+"""The markers of an owner that its follower has not repeated yet."""
+
+from typing import Final, NoReturn
+
+from pipeline.clock import Clock
+from pipeline.errors import BrokenInvariantError
+from pipeline.lanes.following import (
+    Grow,
+    Lost,
+    NotToFollowError,
+    PassOver,
+    Repeat,
+    cannot_reach,
+    follow,
+    repeats,
+)
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.spark.run.marker_tail import MarkerTail
+
+POLL_S: Final = 0.05
+FAR_MS: Final = 3_000
+"""A follower is level with its owner when the batch that it has repeated is younger."""
+FAR_BATCHES: Final = 5
+"""It is far behind when it would have to execute more batches, of which the first is older: to
+read what is missing at once takes two new queries."""
+
+
+class FollowerMarkers:
+    """The marker whose state a follower has, and those after it. Not thread-safe.
+
+    Args:
+        clock: says how old a marker is.
+        place: names the fragment.
+    """
+
+    def __init__(self, clock: Clock, place: str) -> None:
+        self._clock = clock
+        self._place = place
+        self._waiting: list[CommitMarker] = []
+        self._planned: Repeat | None = None
+        self.at: CommitMarker | None = None
+        """The marker whose state the follower has; None: it has no state."""
+        self.has_grown = False
+        """Whether the query has to read more partitions before the next batch."""
+        self.is_whole = True
+        """Whether another follower may begin from the state; False: it is lost."""
+
+    @property
+    def running(self) -> CommitMarker:
+        """The marker whose state the follower has."""
+        if self.at is None:
+            raise NotToFollowError("nothing is followed yet", place=self._place)
+        return self.at
+
+    @property
+    def planned(self) -> CommitMarker:
+        """What is expected of the batch that is executed."""
+        if self._planned is None:
+            raise BrokenInvariantError("a follower executes a batch that was not planned")
+        return self._planned.marker
+
+    def built(self, marker: CommitMarker) -> None:
+        """Note that the state is that of a marker."""
+        self.at, self.has_grown, self.is_whole = marker, False, True
+
+    def repeated(self) -> bool:
+        """Note that the planned batch was executed; returns whether its marker is young."""
+        if self._planned is None:
+            raise BrokenInvariantError("a follower has executed a batch that was not planned")
+        number = self._planned.number
+        self.at = self._waiting[number - 1]
+        del self._waiting[:number]
+        return self._clock.now_ms() - self.at.written_at_ms <= FAR_MS
+
+    def poll(self, tail: MarkerTail, within_s: float = 0.0) -> bool:
+        """Read what was written; returns whether at most one marker waits."""
+        self._waiting.extend(tail.next(0.0 if self._waiting else within_s))
+        return len(self._waiting) <= 1
+
+    def next(self, tail: MarkerTail, most: int, *, runs: bool) -> CommitMarker | None:
+        """What is expected of the next batch; its markers wait until it is executed.
+
+        Args:
+            tail: reads the markers.
+            most: maximum number of records in a batch.
+            runs: whether a query runs; then there is none if it has to read more partitions.
+
+        Raises:
+            NotToFollowError: the next marker does not follow.
+        """
+        if not self._waiting:
+            self.poll(tail, POLL_S)
+        while self._waiting:
+            match follow(self.running, self._waiting, most):
+                case Repeat() as found:
+                    self._planned = found
+                    return found.marker
+                case PassOver(marker):
+                    self.at = marker
+                    del self._waiting[0]
+                case Grow(at):
+                    self.at, self.has_grown = at, True
+                    if runs:
+                        return None
+                case Lost(why, is_whole):
+                    self._lose(why, is_whole=is_whole)
+        return None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether none waits that was read."""
+        return not self._waiting
+
+    def is_far_behind(self, tail: MarkerTail, most: int) -> bool:
+        """Whether the next batch was written long ago, and many wait."""
+        if not self._waiting:
+            self.poll(tail, POLL_S)
+        if not self._waiting:
+            return False
+        behind_ms = self._clock.now_ms() - self._waiting[0].written_at_ms
+        if behind_ms <= FAR_MS or len(self._waiting) <= FAR_BATCHES:
+            return False
+        return repeats(self.running, self._waiting, most) > FAR_BATCHES
+
+    def newest(self) -> CommitMarker:
+        """The last marker that waits, and to which the state can be brought; later ones still wait.
+
+        One that begins an incarnation is passed over by itself.
+
+        Raises:
+            NotToFollowError: it cannot be brought there.
+        """
+        judged = [place for place, one in enumerate(self._waiting, 1) if one.judged is not None]
+        number = judged[-1] if judged else len(self._waiting)
+        reached = self._waiting[:number]
+        if why := cannot_reach(self.running, reached):
+            self._lose(why, is_whole=all(self.running.batch <= one.batch for one in reached))
+        del self._waiting[:number]
+        return reached[-1]
+
+    def _lose(self, why: str, *, is_whole: bool) -> NoReturn:
+        """Give up: the markers do not follow."""
+        self.is_whole = is_whole
+        raise NotToFollowError(why, place=self._place)

@@ -1,0 +1,134 @@
+"""The markers that a follower has not repeated yet."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pipeline.errors import BrokenInvariantError
+from pipeline.ids import Millis, Offset
+from pipeline.lanes.following import NotToFollowError
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.spark.run.follower_markers import FAR_BATCHES, FAR_MS, FollowerMarkers
+from tests.unit.lanes.start.test_decision import CARS
+from tests.unit.lanes.test_following import MOST, begun, with_new, written
+
+PLACE = "fragment tolls.speed"
+
+
+class Clock:
+    """A clock that stands still."""
+
+    def now_ms(self) -> Millis:
+        """Long after the first marker."""
+        return Millis(100_000)
+
+    def monotonic_s(self) -> float:
+        """The same."""
+        return 100.0
+
+    def sleep(self, seconds: float) -> None:
+        """Return at once."""
+
+
+class Tail:
+    """Has some markers at once."""
+
+    def __init__(self, *markers: CommitMarker) -> None:
+        self.markers = list(markers)
+
+    def next(self, _: float) -> Sequence[CommitMarker]:
+        """All that were not read."""
+        found, self.markers = self.markers, []
+        return found
+
+
+def following(at: CommitMarker) -> FollowerMarkers:
+    """A follower with the state of a marker."""
+    markers = FollowerMarkers(Clock(), PLACE)
+    markers.built(at)
+    return markers
+
+
+def tail(*markers: CommitMarker) -> Any:
+    """A topic with these markers."""
+    return Tail(*markers)
+
+
+def test_what_is_not_followed_yet_is_said() -> None:
+    """It fails, and tries again."""
+    markers = FollowerMarkers(Clock(), PLACE)
+    with pytest.raises(NotToFollowError, match="nothing is followed") as caught:
+        _ = markers.running
+    assert caught.value.place == PLACE
+    for use in (lambda: markers.planned, markers.repeated):
+        with pytest.raises(BrokenInvariantError):
+            use()
+
+
+def test_a_batch_waits_until_it_was_executed() -> None:
+    """Then its marker says which state there is."""
+    markers, young = following(written(4)), replace(written(5), written_at_ms=Millis(99_000))
+    found = markers.next(tail(young), MOST, runs=True)
+    assert found == markers.planned == young
+    assert markers.running == written(4)
+    assert not markers.is_empty
+    assert markers.repeated()
+    assert markers.running == young
+    assert markers.is_empty
+    old = replace(written(6), written_at_ms=Millis(100_000 - FAR_MS - 1))
+    assert markers.next(tail(old), MOST, runs=True) == old
+    assert not markers.repeated()
+
+
+def test_a_query_ends_before_it_reads_more_partitions() -> None:
+    """The next one begins with them; without a query it is as if there had been one."""
+    copy, after = with_new(written(4), 0), with_new(written(5), 0, 3)
+    markers = following(written(4))
+    assert markers.next(tail(copy, after), MOST, runs=True) is None
+    assert markers.has_grown
+    assert markers.next(tail(), MOST, runs=False) == after
+    alone = following(written(4))
+    assert alone.next(tail(copy, after), MOST, runs=False) == after
+    assert alone.has_grown
+    alone.built(after)
+    assert not alone.has_grown
+
+
+def test_a_marker_that_does_not_follow_ends_it() -> None:
+    """Whether the state is of use says the reason."""
+    for marker, is_whole in ((replace(written(5), plan="another"), True), (written(7), False)):
+        markers = following(written(4))
+        with pytest.raises(NotToFollowError):
+            markers.next(tail(marker), MOST, runs=True)
+        assert markers.is_whole is is_whole
+
+
+def test_it_is_far_behind_if_many_old_batches_wait() -> None:
+    """Young ones, and few, are repeated one after the other."""
+    waiting = [written(number) for number in range(5, 6 + FAR_BATCHES)]
+    apart = [replace(one, judged=replace(one.judged, late=True)) for one in waiting if one.judged]
+    assert following(written(4)).is_far_behind(tail(*apart), MOST)
+    assert not following(written(4)).is_far_behind(tail(*waiting), MOST)
+    assert not following(written(4)).is_far_behind(tail(*apart[1:]), MOST)
+    assert not following(written(4)).is_far_behind(tail(), MOST)
+    young = [replace(one, written_at_ms=Millis(99_000)) for one in apart]
+    assert not following(written(4)).is_far_behind(tail(*young), MOST)
+
+
+def test_the_newest_batch_is_reached_at_once() -> None:
+    """The first marker of a new incarnation has none: it is passed over afterwards."""
+    markers, last = following(written(4)), with_new(written(6), 0)
+    first = begun(last)
+    assert markers.poll(tail(written(5), last, first)) is False
+    assert markers.newest() == last
+    markers.built(last)
+    assert markers.next(tail(), MOST, runs=True) is None
+    assert markers.running == first
+    assert markers.is_empty
+    lost = following(written(4))
+    lost.poll(tail(replace(written(5), end={CARS: Offset(60)}, state="another")))
+    with pytest.raises(NotToFollowError, match="another plan"):
+        lost.newest()
+    assert lost.is_whole
