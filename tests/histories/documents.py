@@ -23,6 +23,7 @@ RECOVERY: Final = "recovery"
 PRIORITY: Final = "priority"
 PRIORITIES: Final = ("high", "normal", "low")
 TRIM: Final = "trim"
+RESTARTS_NOTHING: Final = frozenset({RELIABILITY, FORGET, PRIORITY, TRIM})
 STATEFUL: Final = frozenset({"aggregate", "join"})
 
 
@@ -441,6 +442,7 @@ CHANGES: Mapping[str, Change] = {
 """Changes of a deploy, by their names in scripts."""
 NEEDS_NOTHING: Final = frozenset(
     {"rename_stream", "retention", "partitions", "lateness", "ahead"}
-    | {RELIABILITY, RECOVERY, PRIORITY, TRIM, FORGET}
+    | RESTARTS_NOTHING
+    | {RECOVERY}
 )
 """Changes after which every fragment continues, so that no choice is required."""

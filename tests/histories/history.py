@@ -17,9 +17,9 @@ from tests.histories.chain import Chain, Outcome, Script, Step
 from tests.histories.documents import (
     CHANGES,
     FORGET,
-    PRIORITY,
     RECOVERY,
     RELIABILITY,
+    RESTARTS_NOTHING,
     TRIM,
     first,
     schema_of,
@@ -144,7 +144,7 @@ class History(Chain):
         world = self.world
         if kind == TRIM:
             world.keep_internal_topics()
-        if kind not in {RELIABILITY, FORGET, PRIORITY, TRIM}:
+        if kind not in RESTARTS_NOTHING:
             super().change(kind, rng)
             return
         moves = world.catalog.transfers.of(OWNER)  # they are ready, or end, at any time
@@ -453,10 +453,6 @@ def _suspect(history: History, rng: Random) -> None:
         _trust(history, rng)
 
 
-def _trust(history: History, rng: Random) -> None:
-    history.log(f"  {suspecting.trust(history.world, rng)}")
-
-
 def _crowd(history: History, rng: Random) -> None:
     """All nodes restart, with other limits; or one node is lost, or comes."""
     if rng.random() < 0.4 and crowding.is_limited(history.world):
@@ -485,7 +481,7 @@ STEPS: Mapping[str, Callable[[History, Random], None]] = {
     "move": _move,
     "vacate": _vacate,
     "suspect": _suspect,
-    "trust": _trust,
+    "trust": lambda history, rng: history.log(f"  {suspecting.trust(history.world, rng)}"),
     "crowd": _crowd,
 }
 _ALL = (

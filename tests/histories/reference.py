@@ -26,12 +26,7 @@ from tests.histories.gaps import gap_of, omitted, wrong_in
 from tests.histories.idle import was_idle
 from tests.histories.kafka import Topics, log, topic_of
 from tests.histories.world import NOWHERE_ID, Commit, Deployment, same
-from tests.histories.written import (
-    Place,
-    error_headers,
-    framed_by,
-    letters_of,
-)
+from tests.histories.written import Place, error_headers, framed_by, letters_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,8 @@ from pipeline.spark.run.steered_query import Answer, Steering
 
 CATCH_UPS: Final = 3
 """A follower that has been far behind so often counts as level: it is as fast as its machine."""
+STEADY_BATCHES: Final = 10
+"""So does one that has repeated so many since its state was built, and is not far behind."""
 WATCH_S: Final = 0.5
 HANDOVER_S: Final = 10.0
 """How long the start of a lane waits for the last batches of a follower."""
@@ -128,7 +130,7 @@ class Follower:
         self._place, self._label = settings.place, str(settings.lane.fragment)
         self._markers = FollowerMarkers(host.clock, settings.place)
         self._batch = NO_BATCH
-        self._catch_ups = 0
+        self._catch_ups = self._repeated = 0
         self._has_state = False
         self._repairs, self._differing = Repairs(), list[_Differing]()
         self._handover, self._is_taken_over = Handover(), False
@@ -229,7 +231,7 @@ class Follower:
             built = self._start.build(marker, since)
             if built is None:
                 self._wait_only(tail, marker)
-            self._has_state, self._batch = True, built.last
+            self._has_state, self._batch, self._repeated = True, built.last, 0
             self._markers.built(marker)
             if since is None:
                 self._repairs.built_from_log()
@@ -429,7 +431,8 @@ class Follower:
             raise self._unlike(self._differing[0])
         self._repairs.agrees(marker, results_of(at, marker))
         self._batch = BatchId(batch)
-        if self._markers.repeated():
+        self._repeated += 1
+        if self._markers.repeated() or self._repeated >= STEADY_BATCHES:
             self._repeated_all()
 
     def _unlike(self, differs: _Differing) -> UnlikeOwnerError:

@@ -17,7 +17,7 @@ from brokers.kafka_interface import RecordWriter, TransactionWriter
 from pipeline.boundaries.lane_time import LaneTime
 from pipeline.boundaries.profile import profile
 from pipeline.clock import Deadline, steady_ms
-from pipeline.errors import MedusaError, RetryError
+from pipeline.errors import RetryError
 from pipeline.heartbeats.steps import Doing
 from pipeline.ids import BatchId, Incarnation, TopicId
 from pipeline.lanes.batch import RepeatedOtherwiseError
@@ -59,9 +59,9 @@ from pipeline.spark.run.acknowledged_check import AcknowledgedCheck
 from pipeline.spark.run.background_job import BackgroundJob
 from pipeline.spark.run.batch_sizer import BatchLimit, BatchSizer
 from pipeline.spark.run.carried import CarriedMarker, carried
-from pipeline.spark.run.checkpoint_copies import RunningCheckpoint
 from pipeline.spark.run.checkpoints import Checkpoints
 from pipeline.spark.run.handover import Followed, FollowedQuery
+from pipeline.spark.run.lane_copies import LaneCopies
 from pipeline.spark.run.lane_host import LaneHost
 from pipeline.spark.run.lane_inputs import LaneInputs
 from pipeline.spark.run.lane_planner import LanePlanner
@@ -123,6 +123,7 @@ class StableLane:
         self._label = str(settings.lane.fragment)
         self._log = logging.LoggerAdapter(logging.getLogger(__name__), {"fragment": self._label})
         self._state = StartState(settings, host, self._checkpoints, followed, self._stop, self._log)
+        self._copies = LaneCopies(settings, host, self._log)
         self._inputs = LaneInputs(host)
         self._from = CarriedMarker(None, ())
         self._limit = BatchLimit(BatchSizer(host.kafka, host.resolver.admin, host.clock), fragment)
@@ -162,7 +163,7 @@ class StableLane:
         finally:
             if self._lasting is not None and not self._lasting.end():
                 self._log.warning("the query that rebuilt its state does not end")
-            self._end_copies()
+            self._copies.end()
             self._host.news.leave(self._planner)
             self._planner.stop()
             self._write_job.close()
@@ -206,12 +207,12 @@ class StableLane:
             if planned is not None and self._withdraws(folder, sink.marker):
                 planned = None
             self._report_start(sink.marker)
-            self._begin_copies(folder, sink.marker)
+            self._copies.begin(folder, sink.marker)
             how = planned is not None, self._running()
             self._query().run(lowered, folder, sink, planned=how[0], running=how[1])
         except (DamagedCheckpointError, RepeatedOtherwiseError):
             self._checkpoints.set_aside(self._settings.epoch)
-            self._discard_copies(folder, sink.marker)
+            self._copies.discard(folder, sink.marker)
             raise
 
     def _running(self) -> RunningQuery | None:
@@ -319,7 +320,8 @@ class StableLane:
             positions = self._host.resolver.start_positions(lowered)
             first = first_positions(positions, carried.sources, self._settings.begins)
         elif isinstance(start, BeginAt | Rebuild) and request.on_change is OnChange.EMPTY:
-            clamped = self._clamped(reassigned(start.marker, request.positions), lowered)
+            marker = reassigned(start.marker, request.positions)
+            clamped = self._log_of_inputs().clamped(marker, lowered, self._log)
         elif isinstance(start, SkipToEnd):
             marker = reassigned(start.marker, request.positions)
             skipped = self._skipped_to_end(marker, start.why, lowered, incarnation)
@@ -337,14 +339,10 @@ class StableLane:
         self, marker: CommitMarker, why: str, lowered: Lowered, incarnation: Incarnation
     ) -> CommitMarker:
         """The marker at the newest offsets, with the gap."""
-        newest = NewestOffsets(
-            self._host.resolver.admin,
-            lambda: self._log_of_inputs().earliest(lowered),
-            lambda: Inspector(lowered, self._inputs.again()),
-            self._clock,
-        )
-        shape = self._settings.fragment.shape
-        found = newest.skipped_to(marker, lowered, shape, incarnation)
+        earliest = partial(self._log_of_inputs().earliest, lowered)
+        inspector = partial(Inspector, lowered, self._inputs.again())
+        newest = NewestOffsets(self._host.resolver.admin, earliest, inspector, self._clock)
+        found = newest.skipped_to(marker, lowered, self._settings.fragment.shape, incarnation)
         omitted = 0 if found.gap is None else found.gap.offsets
         self._log.warning("%s: it begins with an empty state; %d offsets omitted", why, omitted)
         return found
@@ -391,42 +389,8 @@ class StableLane:
         self._log.info("goes on in the query of its follower, after batch %d", taken.batch)
         return self._checkpoints.folder(request.epoch), taken.lowered
 
-    def _begin_copies(self, folder: Path, first: CommitMarker) -> None:
-        """Let the checkpoint be copied from now on, if it has a state."""
-        settings, copies = self._settings, self._host.copies
-        if copies is None or settings.fragment.stateful_box is None:
-            return
-        copies.begin(self._running_checkpoint(folder, first))
-
-    def _running_checkpoint(self, folder: Path, marker: CommitMarker) -> RunningCheckpoint:
-        settings, spark = self._settings, self._host.spark.version
-        names, life, epoch = settings.names, settings.life, settings.epoch
-        return RunningCheckpoint(names, life, epoch, marker.incarnation, folder, spark)
-
-    def _discard_copies(self, folder: Path, marker: CommitMarker) -> None:
-        """Let no start use copies of a state that cannot be read."""
-        if self._host.copies is None:
-            return
-        try:
-            self._host.copies.discard(self._running_checkpoint(folder, marker))
-        except MedusaError as error:
-            self._log.warning("copies of its checkpoint are not discarded: %s", error)
-
-    def _end_copies(self) -> None:
-        if self._host.copies is not None:
-            self._host.copies.end(self._settings.names, self._settings.epoch)
-
     def _incarnation(self) -> Incarnation:
         return Incarnation(f"{self._settings.epoch}-{self._clock.now_ms()}")
-
-    def _clamped(self, marker: CommitMarker, lowered: Lowered) -> CommitMarker:
-        """The marker limited to the present ranges of its topics, by choice of the user."""
-        clamped = self._log_of_inputs().clamped(marker, lowered)
-        for at, offset in sorted(marker.end.items()):
-            if clamped.end[at] != offset:
-                place = f"topic {at.topic}, partition {at.partition}"
-                self._log.warning("%s: read on at %d instead of %d", place, clamped.end[at], offset)
-        return clamped
 
     def _lowered(self) -> Lowered:
         return self._inputs.lowered(self._settings, self._from.sources)

@@ -213,11 +213,18 @@ class Log:
                 )
         return lost_input(marker, self.ends({at.topic for at in marker.end}), fragment)
 
-    def clamped(self, marker: CommitMarker, lowered: Lowered) -> CommitMarker:
-        """The marker limited to the present ranges of its topics."""
+    def clamped(
+        self, marker: CommitMarker, lowered: Lowered, log: "logging.LoggerAdapter[logging.Logger]"
+    ) -> CommitMarker:
+        """The marker limited to the present ranges of its topics, by choice of the user."""
         ends = self.ends({at.topic for at in marker.end})
         latest = {at: ends.get(at.topic, {}).get(at.partition, o) for at, o in marker.end.items()}
-        return passed_over(marker, self.earliest(lowered), latest)
+        found = passed_over(marker, self.earliest(lowered), latest)
+        for at, offset in sorted(marker.end.items()):
+            if found.end[at] != offset:
+                place = f"topic {at.topic}, partition {at.partition}"
+                log.warning("%s: read on at %d instead of %d", place, found.end[at], offset)
+        return found
 
     def ends(self, topics: Iterable[TopicName]) -> Ends:
         """Ends of topics, open transactions included."""
