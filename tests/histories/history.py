@@ -450,7 +450,7 @@ def _suspect(history: History, rng: Random) -> None:
     for _ in range(rng.randint(0, 6)):
         history.world.round(rng.choice((0.3, 1.0)))
     if rng.random() < 0.4:
-        _trust(history, rng)
+        history.log(f"  {suspecting.trust(history.world, rng)}")
 
 
 def _crowd(history: History, rng: Random) -> None:
