@@ -11,6 +11,7 @@ from tests.histories.mutants import (
     equals_are_displaced,
     followers_are_level,
     followers_stay,
+    gaps_are_published,
     late_records_return,
     limits_are_not_kept,
     needed_is_the_end,
@@ -195,6 +196,13 @@ def test_results_equal_the_reference(seed: int) -> None:
     assert not outcome.wrong, "\n".join(outcome.log)
 
 
+@pytest.mark.parametrize("seed", range(examples(40)))
+def test_what_is_left_out_is_in_a_gap_that_a_marker_records(seed: int) -> None:
+    """States that are lost are not built again; all other results equal the reference."""
+    outcome = run(draw(seed, KINDS - {"reliability"} | {"forget"}))
+    assert not outcome.wrong, "\n".join(outcome.log)
+
+
 @pytest.mark.parametrize(
     ("mutant", "seeds"),
     [
@@ -213,6 +221,7 @@ def test_results_equal_the_reference(seed: int) -> None:
         (suspects_are_not_fenced, 10),
         (equals_are_displaced, 20),
         (limits_are_not_kept, 20),
+        (gaps_are_published, 60),
     ],
 )
 def test_a_planted_defect_is_found(mutant: ModuleType, seeds: int) -> None:
