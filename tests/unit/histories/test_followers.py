@@ -170,7 +170,7 @@ def other_results(times: int) -> Iterator[None]:
             is_own = rows.frame.reader.fragment.name == FOLLOWED.fragment
             if is_own and table.num_rows and left[0]:
                 left[0] -= 1
-                table = table.slice(1)
+                return table.filter(pa.array([n > 0 for n in range(table.num_rows)]))
             return table
 
         return SimpleNamespace(toArrow=to_arrow)
