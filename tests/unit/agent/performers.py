@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -246,18 +245,25 @@ def _given(values: list[T | Exception]) -> T:
     return values[0]
 
 
-def _follower(
-    followers: list[Follower],
-    levels: list[bool],
-    _: Following,
-    settings: LaneSettings,
-    watch: Callable[[], None],
-    course: FollowerCourse,
-    before: FollowedState | None,
-) -> Follower:
-    is_level = levels.pop() if levels else True
-    followers.append(Follower(settings, watch, course, is_level, before=before))
-    return followers[-1]
+@dataclass(frozen=True)
+class _MakeFollower:
+    """Makes followers, and keeps them; `levels`: whether the next one is level at once."""
+
+    followers: list[Follower]
+    levels: list[bool]
+
+    def __call__(
+        self,
+        _: Following,
+        settings: LaneSettings,
+        watch: Callable[[], None],
+        course: FollowerCourse,
+        before: FollowedState | None,
+    ) -> Follower:
+        """As of a node."""
+        is_level = self.levels.pop() if self.levels else True
+        self.followers.append(Follower(settings, watch, course, is_level, before=before))
+        return self.followers[-1]
 
 
 def _catalog() -> Catalog:
@@ -309,7 +315,7 @@ def make_node() -> Callable[[Exception | None], Node]:
             news=LaneNews(),
             followers=Followers(
                 catalog.transfers,
-                partial(_follower, followers, levels),
+                _MakeFollower(followers, levels),
                 SystemClock(),
                 logged.append,
                 NODE.node,

@@ -9,7 +9,6 @@ from functools import partial
 
 import pytest
 
-from pipeline.agent import follower_thread
 from pipeline.agent.effects import Follow, Following
 from pipeline.agent.follower_thread import TRIES_MAX
 from pipeline.catalog.records import OwnerRecord, Transfer
@@ -25,13 +24,10 @@ from pipeline.ids import (
     FragmentName,
     LaneRole,
     Millis,
-    NetworkLife,
-    NetworkVersion,
     NodeId,
 )
 from pipeline.lanes.follower_phases import FollowerPhase, Reached
 from pipeline.lanes.following import NotToFollowError, UnlikeOwnerError
-from pipeline.spark.run.disk import full
 from pipeline.system_clock import SystemClock
 from tests.unit.agent.performers import (
     DEPLOYED,
@@ -76,7 +72,7 @@ def node() -> Iterator[Node]:
         yield node
 
 
-def _more_than(found: Sequence[object], number: int) -> bool:
+def more_than(found: Sequence[object], number: int) -> bool:
     """Whether there are more than so many."""
     return len(found) > number
 
@@ -306,7 +302,7 @@ def test_a_follower_is_begun_a_bounded_number_of_times(node: Node) -> None:
         node.levels.append(False)
         before = len(node.followers)
         node.followers[-1].raises.append(error)
-        until(partial(_more_than, node.followers, before), "another follower")
+        until(partial(more_than, node.followers, before), "another follower")
     node.followers[-1].raises.append(refused)
     until(lambda: (found := stored(node)) is not None and found.problem != "", "the reason")
     assert transfer.is_same(stored(node) or transfer)
@@ -441,7 +437,7 @@ def test_a_secondary_is_discarded_by_other_outcomes_alone(node: Node) -> None:
     for number in range(1, TRIES_MAX + 2):
         node.levels.append(False)
         node.followers[-1].raises.append(NotToFollowError("the owner runs another plan"))
-        until(partial(_more_than, node.followers, number), "another follower")
+        until(partial(more_than, node.followers, number), "another follower")
     node.followers[-1].raises.append(UnlikeOwnerError("box b0 is not deterministic"))
     until(lambda: phases(node) == [FollowerPhase.DISCARDED], "the end")
     (standby,) = node.performer._context.followers.standbys()
@@ -451,96 +447,7 @@ def test_a_secondary_is_discarded_by_other_outcomes_alone(node: Node) -> None:
     assert node.followers[-1].discarded.is_set()
     before = len(node.followers)
     moved(node)
-    until(partial(_more_than, node.followers, before), "a move begins it anew")
-
-
-def test_a_follower_begins_again_from_the_state_that_it_has_left(node: Node) -> None:
-    """Not after a failure after which the state may be another one."""
-    standing_by(node)
-    until(lambda: phases(node) == [FollowerPhase.LEVEL], "level")
-    node.followers[0].raises.append(UnavailableError("Kafka is down"))
-    until(lambda: len(node.followers) == 2, "another follower")
-    assert node.followers[0].before is None
-    assert node.followers[1].before == node.followers[0].followed
-    assert not node.followers[0].discarded.is_set()
-    node.followers[1].raises.append(BrokenInvariantError("it contradicts itself"))
-    until(node.followers[1].discarded.is_set, "the state is removed")
-
-
-def test_a_deploy_gives_the_state_to_the_follower_of_the_new_version(node: Node) -> None:
-    """Whether it is of use says the start of that."""
-    following = standing_by(node)
-    until(lambda: phases(node) == [FollowerPhase.LEVEL], "level")
-    record = replace(following.deployed.record, version=NetworkVersion(2))
-    newer = replace(following, deployed=replace(following.deployed, record=record))
-    node.performer.perform(Follow((newer,)))
-    until(lambda: len(node.followers) == 2, "another follower")
-    assert node.followers[1].before == node.followers[0].followed
-    assert node.followers[0].stopped.is_set()
-    assert not node.followers[0].discarded.is_set()
-    life = replace(newer.deployed.network, life=NetworkLife("another"))
-    node.performer.perform(
-        Follow((replace(newer, deployed=replace(newer.deployed, network=life)),))
-    )
-    until(lambda: len(node.followers) == 3, "a follower in another life")
-    assert node.followers[2].before is None
-    until(node.followers[1].discarded.is_set, "the state is removed")
-
-
-def test_a_redrive_topic_ends_no_follower(node: Node) -> None:
-    """It is read once the owner reads it."""
-    following = standing_by(node)
-    until(lambda: phases(node) == [FollowerPhase.LEVEL], "level")
-    record = following.deployed.record
-    ids = tuple(sorted((*record.topic_ids, (following.deployed.names.redrive, "id"))))
-    later = replace(following.deployed, record=replace(record, topic_ids=ids))
-    node.performer.perform(Follow((replace(following, deployed=later),)))
-    assert not node.followers[0].ends.is_set()
-    assert len(node.followers) == 1
-
-
-def test_a_state_that_waits_for_its_next_follower_is_removed_with_the_last_one(node: Node) -> None:
-    """The node is no secondary any more before that one has begun."""
-    following = standing_by(node)
-    until(lambda: phases(node) == [FollowerPhase.LEVEL], "level")
-    node.followers[0].hangs = True
-    record = replace(following.deployed.record, version=NetworkVersion(2))
-    newer = replace(following, deployed=replace(following.deployed, record=record))
-    node.performer.perform(Follow((newer,)))
-    node.performer.perform(Follow(()))
-    node.followers[0].stopped.set()
-    until(node.followers[0].discarded.is_set, "the state is removed")
-    assert len(node.followers) == 1
-
-
-def test_a_follower_on_a_full_disk_rests(node: Node, caplog: pytest.LogCaptureFixture) -> None:
-    """One error says so; it is begun again from the log after a while, until there is room."""
-    with patched(DISK_FULL_S=0.05):
-        standing_by(node)
-        until(lambda: phases(node) == [FollowerPhase.LEVEL], "level")
-        for number in (1, 2, 3):
-            node.levels.append(False)
-            node.followers[-1].leaves_nothing = True
-            node.followers[-1].raises.append(full("No space left on device", "/data/epoch-2.1-n2"))
-            until(partial(_more_than, node.followers, number), "another follower")
-            assert node.followers[-1].before is None
-    errors = [one for one in caplog.records if one.levelname == "ERROR"]
-    assert len(errors) == 1
-    assert "/data/epoch-2.1-n2: the disk is full" in errors[0].getMessage()
-    assert phases(node) != [FollowerPhase.DISCARDED]
-    (standby,) = node.performer._context.followers.standbys()
-    assert "the disk is full" in standby.problem
-
-
-@contextmanager
-def patched(**values: float) -> Iterator[None]:
-    """Other waiting times of a follower's thread."""
-    before = {name: getattr(follower_thread, name) for name in values}
-    for name, value in values.items():
-        setattr(follower_thread, name, value)
-    yield
-    for name, value in before.items():
-        setattr(follower_thread, name, value)
+    until(partial(more_than, node.followers, before), "a move begins it anew")
 
 
 def test_a_discarded_follower_of_a_move_is_begun_anew_as_a_secondary(node: Node) -> None:
