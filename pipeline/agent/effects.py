@@ -124,7 +124,7 @@ class Rehearse:
 
     Args:
         fragments: as long as this node is idle.
-        standbys: those without state that this node is a secondary of; also if it has work.
+        standbys: those that this node is a secondary of, without a follower; also if it has work.
         is_free: whether a node that has work may begin a rehearsal now.
     """
 

@@ -242,7 +242,7 @@ class Standby:
         reached_ms: up to when the owner has written what its state contains, by the owner's clock;
             None: it contains all or nearly all of it, or nothing.
         state_bytes: size of the copy of the checkpoint that it has; 0: it has none.
-        is_rehearsed: whether the node has rehearsed the fragment, which has no state, as it is now.
+        is_rehearsed: whether the node has rehearsed the fragment as it is now.
     """
 
     network: NetworkId

@@ -11,7 +11,7 @@ from pipeline.clock import rfc3339
 from pipeline.counting import counted
 from pipeline.ids import Millis
 from pipeline.lanes.expiring_text import advice, message
-from pipeline.lanes.follower_phases import LEVEL
+from pipeline.lanes.follower_phases import LEVEL, FollowerPhase
 from pipeline.operations.status.observed import LOST, QUEUED, ObservedFragment
 from pipeline.operations.status.standbys import ObservedStandby
 from schemas.json_value import Json, JsonObject
@@ -335,7 +335,8 @@ def _takeover(one: ObservedFragment, now_ms: Millis) -> str:
 
 def _standby(standby: ObservedStandby, now_ms: Millis) -> str:
     if standby.phase in LEVEL:
-        return f"{standby.node} {'rehearsed' if standby.is_rehearsed else 'level'}"
+        ready = standby.phase is FollowerPhase.WAITING and standby.is_rehearsed
+        return f"{standby.node} {'rehearsed' if ready else 'level'}"
     since = "" if standby.since_ms is None else f" for {span(max(0, now_ms - standby.since_ms))}"
     behind = ""
     if standby.reached_ms is not None:

@@ -1,7 +1,7 @@
 """Rehearsals: which fragments of other nodes this one runs, to take them over faster.
 
-An idle node rehearses all that it may run; one that has work only those without state that it is a
-secondary of, and none while one of its lanes starts.
+An idle node rehearses all that it may run; one that has work only those that it is a secondary of
+and has no follower for, and none while one of its lanes starts.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,7 +27,7 @@ def rehearse(state: NodeState, event: Event) -> tuple[NodeState, Effects]:
             tuple(
                 (one, fragment)
                 for one, fragment in _planned(shared, standbys)
-                if fragment.stateful_box is None
+                if fragment.stateful_box is None or not one.record.active_standbys
             ),
         )
     found = replace(found, is_free=_is_free(state))

@@ -21,7 +21,7 @@ class ObservedStandby:
         reached_ms: up to when the owner has written what its state contains; None: it contains all
             or nearly all of it, or nothing.
         state_bytes: size of the copy of the checkpoint that it has; 0: it has none.
-        is_rehearsed: whether it has rehearsed the fragment, which has no state, as it is now.
+        is_rehearsed: whether it has rehearsed the fragment as it is now.
     """
 
     node: NodeId

@@ -77,13 +77,29 @@ def standing_by(*those: Deployed, is_begun: bool = True) -> NodeState:
     return NodeState(replace(shared, plans=plans, standing_by=pairs))
 
 
-def test_a_fragment_with_state_has_a_follower_and_no_rehearsal() -> None:
-    """One without is rehearsed, once its owner is up."""
-    assert all(one.stateful_box is None for one in PLAN.fragments)
-    every = tuple(
+def mixed(active: int, passive: int) -> tuple[Deployed, ...]:
+    """Fragments with state and without, with so many secondaries of each kind."""
+    those = (
         deployed(FragmentId(NETWORK, one.name), digest=fragment_digest(one))
         for one in MIXED.fragments
     )
+    found = []
+    for one in those:
+        record = replace(one.record, active_standbys=active, passive_standbys=passive)
+        found.append(replace(one, record=record))
+    return tuple(found)
+
+
+def test_a_fragment_with_copies_is_rehearsed() -> None:
+    """Its query is not warm on a node that has only copied its checkpoint."""
+    _, effects = rehearse(standing_by(*mixed(active=0, passive=1)), READ)
+    assert rehearsals(effects) == [([one.name for one in MIXED.fragments], True)]
+
+
+def test_a_fragment_with_state_has_a_follower_and_no_rehearsal() -> None:
+    """One without is rehearsed, once its owner is up."""
+    assert all(one.stateful_box is None for one in PLAN.fragments)
+    every = mixed(active=1, passive=0)
     stateless = [one.name for one in MIXED.fragments if one.stateful_box is None]
     assert 0 < len(stateless) < len(every)
     state, effects = rehearse(standing_by(*every), READ)
