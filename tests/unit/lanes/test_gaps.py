@@ -29,11 +29,11 @@ from tests.unit.lanes.start.test_decision import STATEFUL
 from tests.unit.planner.passes.test_share_box_settings import fragment, planned
 
 LEFT, RIGHT = StreamName("s"), StreamName("u")
-ONE_SIDE = frozenset({LEFT})
 CARS = InputPartition(LEFT, TopicName("sightings"), 0)
 MORE = InputPartition(LEFT, TopicName("sightings"), 1)
 AGAIN = InputPartition(LEFT, TopicName("n.f.redrive"), 0)
 BEGUN = (Incarnation("two"), Millis(99))
+OF_LEFT, NONE = frozenset({LEFT}), frozenset[StreamName]()
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,18 +296,18 @@ def test_too_many_records_are_not_read() -> None:
     ends = {CARS: Offset(90), MORE: Offset(9)}
     assert passed(MARKER, NOWHERE, ends, most=52).read
     over = passed(MARKER, NOWHERE, ends, most=51)
-    assert (over.read, over.bounded, over.removed) == (False, ONE_SIDE, frozenset())
+    assert (over.read, over.bounded, over.removed) == (False, OF_LEFT, NONE)
 
 
 def test_records_that_retention_has_removed_are_bounded_by_the_present() -> None:
     """Those that were not read, and those that were, if their event times are not known."""
     over = passed(MARKER, {CARS: Offset(60), MORE: Offset(0)}, {CARS: Offset(90), MORE: Offset(7)})
-    assert (over.begin[CARS], over.removed, over.bounded) == (60, ONE_SIDE, ONE_SIDE)
+    assert (over.begin[CARS], over.removed, over.bounded) == (60, OF_LEFT, OF_LEFT)
     untimed = replace(MARKER, progress={})
     over = passed(untimed, {CARS: Offset(30), MORE: Offset(0)}, {CARS: Offset(90)})
-    assert (over.removed, over.bounded) == (ONE_SIDE, ONE_SIDE)
+    assert (over.removed, over.bounded) == (OF_LEFT, OF_LEFT)
     over = passed(untimed, {CARS: Offset(20), MORE: Offset(0)}, {CARS: Offset(90)})
-    assert (over.removed, over.bounded) == (frozenset(), ONE_SIDE)
+    assert (over.removed, over.bounded) == (NONE, OF_LEFT)
 
 
 def test_the_lane_goes_on_at_the_ends_with_what_is_known_of_them() -> None:
