@@ -52,6 +52,19 @@ def standby_killed_in_takeover(world: World, random: Random) -> None:
     world.restart()
 
 
+def standby_killed_with_its_owner(world: World, random: Random) -> None:
+    """Both are killed at once while a third node runs; it builds the states from the log."""
+    old, new = followed(world)
+    await_level(world, new)
+    third = world.new_node()
+    third.start()
+    world.await_ready(third)
+    time.sleep(random.uniform(0, BUILT_S))
+    old.kill()
+    new.kill()
+    await_gone(world, third)
+
+
 def standby_disk_full(world: World, random: Random) -> None:
     """All file writes of the secondary fail for a while; the owner goes on, and is killed then.
 
