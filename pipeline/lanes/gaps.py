@@ -159,9 +159,10 @@ def after_gap(
         omitted=_omitted(marker.end, over.end),
         since_ms=marker.boundary_ms,
         newest_ms=max(newest.values()),
-        until_ms=max([*until, *_open_before(marker)]),
+        until_ms=max(until),
         written_at_ms=now_ms,
     )
+    gap = _with_open(gap, marker.gap)
     return replace(moved, gap=gap), gap
 
 
@@ -179,9 +180,19 @@ def _omitted(begin: Positions, end: Positions) -> tuple[Omitted, ...]:
     return tuple(found[place] for place in sorted(found))
 
 
-def _open_before(marker: CommitMarker) -> tuple[Millis, ...]:
-    """Up to where an earlier gap, whose results are still withheld, reaches."""
-    return () if marker.gap is None else (marker.gap.until_ms,)
+def _with_open(gap: Gap, before: Gap | None) -> Gap:
+    """The gap, with what an earlier one withholds that is still open.
+
+    The promise has gone on since that, though no result at or below was published.
+    """
+    if before is None:
+        return gap
+    return replace(
+        gap,
+        since_ms=before.since_ms,
+        newest_ms=max(gap.newest_ms, before.newest_ms),
+        until_ms=max(gap.until_ms, before.until_ms),
+    )
 
 
 def touched_until(shape: Shape, stream: StreamName, newest_ms: Millis) -> Millis | None:

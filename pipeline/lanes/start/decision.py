@@ -175,8 +175,13 @@ def _without_state(
 def _not_continued(
     marker: CommitMarker, since: CommittedState | None, request: StartRequest, problem: str
 ) -> Rebuild | SkipToEnd:
-    """Start with a state that is not in the checkpoint, or not all of it."""
-    if request.amnesia and not _is_level(since, marker):
+    """Start with a state that is not in the checkpoint, or not all of it.
+
+    A lane that has run no batch, as one that takes an output over, has lost nothing: it begins
+    where its deploy has decided.
+    """
+    has_lost = marker.batch != NO_BATCH and not _is_level(since, marker)
+    if request.amnesia and has_lost:
         return SkipToEnd(marker, problem)
     _check_letters(marker, request, problem)
     return Rebuild(marker, marker.needed, marker.eviction_ms, problem, since=since)
@@ -264,7 +269,7 @@ def _since(
 
 def _is_level(since: CommittedState | None, marker: CommitMarker) -> bool:
     """Whether nothing is missing in a state, as in that of a follower which is level."""
-    return since is not None and since.is_at(marker.end, marker.eviction_ms)
+    return since is not None and _is_at(since, marker)
 
 
 def _older(

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pipeline.checkpoint_store.manifest import CheckpointCopy
 from pipeline.errors import MedusaError
 from pipeline.ids import BatchId
-from pipeline.lanes.start.decision import Rebuild, Start, decide_start
-from pipeline.lanes.start.facts import CheckpointFacts, StartRequest, Unusable
+from pipeline.lanes.start.decision import Rebuild, SkipToEnd, Start, decide_start
+from pipeline.lanes.start.facts import CheckpointFacts, CommittedState, StartRequest, Unusable
 from pipeline.markers.commit_marker import NO_BATCH, CommitMarker
 from pipeline.spark.query.lowered import Lowered
 from pipeline.spark.run.checkpoint_fetch import Wanted
@@ -67,12 +67,14 @@ class StartState:
                 return running
             self.left = self.followed.state()
         start = decide_start(marker, self.checkpoint(marker, lowered), request)
-        if not isinstance(start, Rebuild) or start.chosen:
+        if not isinstance(start, Rebuild | SkipToEnd) or _is_chosen(start):
             return start
         if self.left is not None:
             own = self._of_state(self.left, marker, start, lowered, request)
             if own is not None:
                 return own
+        if isinstance(start, SkipToEnd):  # a copy is behind
+            return start
         return self._of_copy(last, marker, start, lowered, request)
 
     def checkpoint(
@@ -117,7 +119,7 @@ class StartState:
         self,
         left: FollowedState,
         marker: CommitMarker,
-        found: Rebuild,
+        found: Rebuild | SkipToEnd,
         lowered: Lowered,
         request: StartRequest,
     ) -> Start | None:
@@ -174,12 +176,22 @@ class StartState:
         return decide_start(marker, Unusable(f"{found.why}; its copy is of no use"), request)
 
 
-def _is_further(start: Start, found: Rebuild) -> bool:
+def _is_chosen(start: Rebuild | SkipToEnd) -> bool:
+    """Whether the user has chosen the state: then no other is of use."""
+    return isinstance(start, Rebuild) and start.chosen
+
+
+def _is_further(start: Start, found: Rebuild | SkipToEnd) -> bool:
     """Whether a start begins from a state that has read more than what was found."""
-    since = start.since if isinstance(start, Rebuild) else None
+    since, other = _since(start), _since(found)
     if since is None:
         return False
-    return found.since is None or sum(since.end.values()) > sum(found.since.end.values())
+    return other is None or sum(since.end.values()) > sum(other.end.values())
+
+
+def _since(start: Start) -> CommittedState | None:
+    """The state that a start begins from; None: it has none."""
+    return start.since if isinstance(start, Rebuild) else None
 
 
 def _batch(start: Rebuild) -> BatchId:

@@ -363,10 +363,12 @@ def test_a_second_gap_does_not_end_before_the_first() -> None:
     shape = _shape("{deduplicate: s, by: [car], within: 7ms}")
     over = passed(MARKER, NOWHERE, {CARS: Offset(90), MORE: Offset(9)})
     one, gap = after_gap(MARKER, over, EventTimes({}, {LEFT: Millis(10_000)}), shape, BEGUN)
-    _, again = after_gap(one, passed(one, NOWHERE, {}), EventTimes(), shape, BEGUN)
+    later = replace(one, boundary_ms=Millis(9_000))  # nothing at or below it was published
+    _, again = after_gap(later, passed(one, NOWHERE, {}), EventTimes(), shape, BEGUN)
     assert gap is not None
     assert again is not None
     assert (again.until_ms, again.offsets) == (gap.until_ms, 0)
+    assert (again.since_ms, again.newest_ms) == (gap.since_ms, gap.newest_ms) == (399, 10_000)
 
 
 def test_without_a_record_that_counts_there_is_no_gap() -> None:

@@ -78,3 +78,26 @@ def test_a_choice_ends_a_gap_and_a_rebuild_keeps_it() -> None:
     assert rebuilt(chosen, ends(5), BatchId(0), STATEFUL, two).gap is None
     assert begun_anew(last, STATELESS, two).gap is None
     assert adopted(last, STATEFUL).gap == gap
+
+
+def test_amnesia_skips_nothing_of_a_lane_that_has_not_begun() -> None:
+    """One that takes an output over has a promise and counts, and begins where its deploy says."""
+    anew = replace(marker(-1), boundary_ms=Millis(50), eviction_ms=Millis(50))
+    anew = replace(anew, totals=replace(anew.totals, records_in=9))
+    for request in (replace(FORGETS, anew=True), FORGETS):  # and once more, after a failure
+        found = start(anew, GONE, request)
+        assert isinstance(found, Rebuild)
+        assert found.begin == anew.end
+
+
+def test_a_level_state_is_continued_although_a_topic_has_grown() -> None:
+    """The new partition begins at 0, so nothing of it is in the state."""
+    last = marker(7)
+    at = next(iter(last.end))
+    positions = {**last.end, replace(at, partition=9): Offset(0)}
+    level = CommittedState(BatchId(2), ends(7), Millis(7_000))
+    followed = replace(checkpoint(2, 2), followed=True, state=level)
+    found = start(last, followed, replace(FORGETS, positions=positions))
+    assert isinstance(found, Rebuild)
+    assert found.since is not None
+    assert found.since.end == positions

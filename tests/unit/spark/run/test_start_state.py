@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from pipeline.checkpoint_store.store import CheckpointStore
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset
-from pipeline.lanes.start.decision import Continue, Rebuild, Start
+from pipeline.lanes.start.decision import Continue, Rebuild, SkipToEnd, Start
 from pipeline.lanes.start.facts import StartRequest
 from pipeline.lanes.start.markers import first_marker
 from pipeline.markers.commit_marker import CommitMarker, Judged
@@ -121,11 +121,11 @@ class World:
         assert copies.copy(NAMES.lane.fragment, 1) is not None
         self.objects.fetched.clear()
 
-    def starts(self, last: CommitMarker) -> Start:
+    def starts(self, last: CommitMarker, *, amnesia: bool = False) -> Start:
         """The start after a marker."""
         request = StartRequest(
             Epoch(3), "digest", stateful=True, on_change=None, place="here", positions=last.end,
-            most=1_000_000,
+            most=1_000_000, amnesia=amnesia,
         )  # fmt: skip
         return self.state.decided(last, last, LOWERED, request)
 
@@ -188,3 +188,17 @@ def test_only_what_is_not_here_is_fetched(tmp_path: Path) -> None:
     copy = world.store.newest(NAMES, Epoch(2))
     assert copy is not None
     assert len(files) < len(copy.files)
+
+
+def test_with_amnesia_a_level_state_is_taken_although_its_follower_has_no_query(
+    tmp_path: Path,
+) -> None:
+    """As at the end of a move of a lane that has had no batch since its follower was built."""
+    world = World(tmp_path)
+    world.has_left(4)
+    assert since(world.starts(marker(4), amnesia=True)) == 4
+    state = world.checkpoints.folder(Epoch(3)) / "state/1.zip"
+    assert state.read_text() == "state of 4"
+    behind = World(tmp_path / "behind")
+    behind.has_left(3)
+    assert isinstance(behind.starts(marker(4), amnesia=True), SkipToEnd)
