@@ -1,6 +1,6 @@
 """Reads of the deployed state, which pure code compares with the plan."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from brokers.kafka_interface import TopicAdmin
@@ -16,12 +16,21 @@ from pipeline.deploy.registered import registered_schemas
 from pipeline.deploy.registry_interface import Registry
 from pipeline.deploy.review import Surroundings, inputs_of
 from pipeline.deploy.writers import Successions, successions
-from pipeline.ids import FragmentName, Millis, NetworkId, ParticipantId, TopicId, TopicName
+from pipeline.ids import (
+    FragmentId,
+    FragmentName,
+    Millis,
+    NetworkId,
+    ParticipantId,
+    TopicId,
+    TopicName,
+)
 from pipeline.markers import codec
 from pipeline.markers.commit_marker import CommitMarker
+from pipeline.names import FragmentNames
 from pipeline.planner.changes import Current, DeployedFragment, ExistingTopic
 from pipeline.planner.inputs import ChangedInput
-from pipeline.planner.plan import Fragment, Plan
+from pipeline.planner.plan import DerivedStream, Fragment, Plan
 from pipeline.planner.state import Choices, KeptState
 
 
@@ -64,6 +73,7 @@ def gather(plan: Plan, recorded: Recorded, choices: Choices, clients: Clients) -
     found = _successions(plan, recorded, markers, ids)
     continued = {name: one for name, one in markers.items() if name not in found}
     others = other_networks(plan.network, clients.catalog)
+    repeated = _repeated((*markers.values(), *_of_removed_writers(plan, recorded, ids, clients)))
     changed = changed_inputs(plan, records, markers, inputs, found)
     unchanged = _unchanged(plan, records, inputs)
     going_on = () if choices.some else unchanged.difference(_beginning(changed))
@@ -85,7 +95,7 @@ def gather(plan: Plan, recorded: Recorded, choices: Choices, clients: Clients) -
             oldest=_oldest(plan, states, described, clients.log),
             inputs=changed,
             anew=frozenset({*found.found, *found.pending}),
-            repeated=frozenset(topic for topic, one in ids.items() if one in _repeated(markers)),
+            repeated=frozenset(topic for topic, one in ids.items() if one in repeated),
         ),
         filled=filled,
         known=known,
@@ -209,9 +219,32 @@ def _markers(
     return found
 
 
-def _repeated(markers: Mapping[FragmentName, CommitMarker]) -> set[str]:
+def _repeated(markers: Iterable[CommitMarker]) -> set[str]:
     """The ids of the topics in which results may come twice."""
-    return {output for marker in markers.values() for output in marker.repeated}
+    return {output for marker in markers for output in marker.repeated}
+
+
+def _of_removed_writers(
+    plan: Plan,
+    recorded: Recorded,
+    topic_ids: Mapping[TopicName, TopicId],
+    clients: Clients,
+) -> Iterator[CommitMarker]:
+    """The last markers of fragments that are not in a plan, and have written what it reads."""
+    writers = dict(recorded.network.writers if recorded.network else ())
+    every = {
+        name
+        for fragment in plan.fragments
+        for stream in fragment.inputs
+        if isinstance(stream, DerivedStream) and stream.topic in topic_ids
+        for name in writers.get(topic_ids[stream.topic], ())
+    }
+    gone = sorted(every.difference(fragment.name for fragment in plan.fragments))
+    topics = [FragmentNames(FragmentId(plan.network, name)).markers for name in gone]
+    for topic in sorted(filled_topics(clients.topics.describe(topics), clients.topics)):
+        record = clients.log.last(topic)
+        if record is not None and record.value is not None:
+            yield codec.decode_marker(record.value, f"topic {topic}")
 
 
 def _read_before(markers: Mapping[FragmentName, CommitMarker]) -> set[TopicName]:

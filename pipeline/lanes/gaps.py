@@ -65,7 +65,8 @@ def passed(
 ) -> Passed:
     """What a lane passes over that goes on at the newest offsets.
 
-    Records that were sent again are not passed over: users wait for them, and they are few.
+    Records that were sent again are not passed over: users wait for them, and they are few. But
+    those of a cut are, as all that it reads: results of them may be visible.
 
     Args:
         marker: the last one, with the present partitions.
@@ -73,7 +74,8 @@ def passed(
         ends: the ends of the partitions that carry streams, as far as every record is decided.
         most: maximum number of offsets whose event times are read.
     """
-    end = {at: Offset(max(offset, ends.get(at, offset))) for at, offset in marker.end.items()}
+    reached = {**marker.end, **marker.reached}
+    end = {at: Offset(max(offset, ends.get(at, offset))) for at, offset in reached.items()}
     begin = {
         at: Offset(min(end[at], max(offset, earliest.get(at, offset))))
         for at, offset in marker.end.items()

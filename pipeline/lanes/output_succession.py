@@ -136,6 +136,7 @@ def takeover_marker(
         anew=token,
         retired=0 if own is None else next_number(own),
         outputs_left={} if own is None else own.outputs_left,
+        repeated=() if own is None else own.repeated,
     )
 
 

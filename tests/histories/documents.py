@@ -154,7 +154,7 @@ def schema_of(kind: str) -> str:
 def _reliability_text(secondaries: int, rolls_back: bool = False) -> str:  # noqa: FBT001, FBT002
     """A reliability in YAML."""
     if secondaries == FORGETS:
-        return "amnesia"
+        return "{mode: amnesia, recovery: rollback}" if rolls_back else "amnesia"
     if rolls_back:
         more = f"active_standby, secondaries: {secondaries}" if secondaries else "upstream_backup"
         return f"{{mode: {more}, recovery: rollback}}"

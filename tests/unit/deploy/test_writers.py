@@ -1,5 +1,6 @@
 """Recorded writers of output topics, and successions of fragments."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,10 @@ from pipeline.deploy.apply import Comparison, deploy
 from pipeline.deploy.redrive_topic import RedriveTopic
 from pipeline.deploy.writers import recorded_writers
 from pipeline.errors import DeployError
-from pipeline.ids import FragmentName, NetworkVersion, StreamName, TopicId, TopicName
+from pipeline.ids import FragmentId, FragmentName, NetworkVersion, StreamName, TopicId, TopicName
+from pipeline.markers.codec import encode_marker
 from pipeline.markers.deploys import DeployId
-from pipeline.names import value_subject
+from pipeline.names import FragmentNames, value_subject
 from pipeline.planner.inputs import InputFrom
 from pipeline.planner.state import Choices, OnChange
 from schemas.compatibility import Level
@@ -65,6 +67,18 @@ def test_the_last_writer_comes_first(tmp_path: Path) -> None:
     assert recorded_writers((), plan, ids) == ((topic, ("moving",)),)
     before = (other, (topic, (FragmentName("driving"), FragmentName("moving"))))
     assert recorded_writers(before, plan, ids) == (other, (topic, ("moving", "driving")))
+
+
+def test_a_topic_with_repeats_of_a_removed_fragment_is_not_read(scene: Scene) -> None:
+    """Also once a precise fragment has taken it over, and neither plan says so any more."""
+    repeated = replace(scene.marker(MOVING), repeated=(output_id(scene),))
+    markers = FragmentNames(FragmentId(NET, FragmentName("moving"))).markers
+    scene.world.write(markers, encode_marker(repeated))
+    scene.deploy(DRIVING, **END)
+    count = "{aggregate: driving, window: 10s, by: [car], compute: {n: count(*)}}"
+    read = DRIVING.replace("outputs:", f"  counts: {count}\noutputs:")
+    with pytest.raises(DeployError, match="moving-cars was written with recovery rollback"):
+        scene.deploy(read)
 
 
 def test_a_fragment_that_returns_to_its_topic_needs_a_choice(scene: Scene) -> None:

@@ -21,6 +21,7 @@ from pipeline.lanes.gaps import (
     withheld_ms,
 )
 from pipeline.lanes.start.markers import first_marker
+from pipeline.markers.cut import Cut
 from pipeline.markers.gap import Gap, Omitted
 from pipeline.markers.positions import InputPartition
 from pipeline.network.boxes.shape import Joined, Shape, Stateless
@@ -289,6 +290,16 @@ def test_everything_up_to_the_ends_is_passed_over() -> None:
     assert over.begin == marker.end
     assert over.end == {CARS: 90, MORE: 7, AGAIN: 2}
     assert (over.read, over.bounded, over.removed) == (True, frozenset(), frozenset())
+
+
+def test_what_a_cut_reads_is_passed_over() -> None:
+    """Its results may be visible, and the next batches have other ids."""
+    marker = replace(MARKER, end={**MARKER.end, AGAIN: Offset(2)})
+    ends = {CARS: Offset(40), MORE: Offset(9), AGAIN: Offset(4)}
+    marker = replace(marker, cut=Cut("2.4", ends, None, 1))
+    over = passed(marker, NOWHERE, {CARS: Offset(90), MORE: Offset(7)})
+    assert over.begin == marker.end
+    assert over.end == {CARS: 90, MORE: 9, AGAIN: 4}
 
 
 def test_too_many_records_are_not_read() -> None:

@@ -171,12 +171,16 @@ def test_promise_and_counts_continue() -> None:
     """Only these are taken from the former life: no state, no batch, no position."""
     first, request = fresh()
     own = replace(
-        LAST, epoch=Epoch(3), eviction_ms=Millis(95), refused={"a": Refused(None, {0: 4})}
+        LAST,
+        epoch=Epoch(3),
+        eviction_ms=Millis(95),
+        refused={"a": Refused(None, {0: 4})},
+        repeated=("#twice",),
     )
     found = takeover_marker(first, own, LeftOutput(Millis(80), {}), SUCCESSION.token)
     assert (found.batch, found.epoch, found.boundary_ms, found.eviction_ms) == (NO_BATCH, 3, 80, 80)
     assert (found.totals, found.end) == (own.totals, {at("a"): 2})
-    assert (found.anew, found.refused) == ("life@3", {})
+    assert (found.anew, found.refused, found.repeated) == ("life@3", {}, ("#twice",))
     # Its first marker may precede the last one of the former life: a user chose that.
     begun = begun_anew(found, request, Incarnation("three"))
     assert violations([own, begun]) == ()
