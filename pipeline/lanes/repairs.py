@@ -2,9 +2,9 @@
 
 The decisions about records depend on the records, the watermark, the schemas and the user
 functions, not on the state: if they differ, the state before the batch is that of the owner, and
-the repair begins from it. If only the results differ, the state may have differed before. It is
-repaired in the same way once, hands nothing over until results agree, and is built from the log if
-they differ again.
+the repair begins from it. If only the results differ, the state may have differed long before: the
+results of other windows or keys, which have agreed, say nothing about it. So it is built from the
+log, and no lane begins from it before.
 """
 
 from dataclasses import dataclass
@@ -43,7 +43,6 @@ class Repairs:
     def __init__(self) -> None:
         self._last: Difference | None = None
         self.in_a_row = 0
-        self._was_in_doubt = False
         self.is_in_doubt = False
         """Whether the state may differ from the owner's, so that no lane may begin from it."""
 
@@ -54,11 +53,8 @@ class Repairs:
             self.is_in_doubt = True
             return None
         self.in_a_row += 1
-        if difference.is_of_results and self._was_in_doubt:
-            return Repair.FROM_LOG
-        if difference.is_of_results:
-            self.is_in_doubt = self._was_in_doubt = True
-        return Repair.SINCE_AGREED
+        self.is_in_doubt = self.is_in_doubt or difference.is_of_results
+        return Repair.FROM_LOG if self.is_in_doubt else Repair.SINCE_AGREED
 
     def agrees(self, marker: CommitMarker, results: int) -> None:
         """Note a batch whose outcome is that of the owner.
@@ -69,12 +65,10 @@ class Repairs:
             marker: of the batch.
             results: how many it has written.
         """
-        if results:
-            self.is_in_doubt = False
         last, records = self._last, 0 if marker.judged is None else marker.judged.records
         if last is not None and (results if last.is_of_results else records):
             self._last, self.in_a_row = None, 0
 
     def built_from_log(self) -> None:
         """Note that the state was built from the log, or begins from what its owner has stored."""
-        self.is_in_doubt = self._was_in_doubt = False
+        self.is_in_doubt = False

@@ -29,18 +29,15 @@ def test_other_decisions_are_repaired_from_the_last_batch_that_agreed() -> None:
 
 
 def test_other_results_may_come_from_a_state_that_differed_before() -> None:
-    """It is repaired once; then it is built from the log, also if results have agreed between."""
+    """So it is built from the log, and whatever agrees before that says nothing."""
     repairs = Repairs()
-    assert repairs.differs(RESULTS) is Repair.SINCE_AGREED
-    assert repairs.is_in_doubt
-    repairs.agrees(batch(), results=0)
-    assert repairs.is_in_doubt
-    repairs.agrees(batch(), results=2)
-    assert not repairs.is_in_doubt
     assert repairs.differs(RESULTS) is Repair.FROM_LOG
+    repairs.agrees(batch(), results=2)
+    assert repairs.is_in_doubt
+    assert repairs.differs(DECIDED) is Repair.FROM_LOG
     repairs.built_from_log()
     assert not repairs.is_in_doubt
-    assert repairs.differs(RESULTS) is Repair.SINCE_AGREED
+    assert repairs.differs(DECIDED) is Repair.SINCE_AGREED
 
 
 def test_a_batch_that_agrees_ends_a_row_if_it_has_what_differed() -> None:
@@ -58,21 +55,19 @@ def test_a_batch_that_agrees_ends_a_row_if_it_has_what_differed() -> None:
 
 @given(st.lists(st.sampled_from(["decided", "results", "agrees"]), max_size=30))
 def test_it_is_discarded_after_three_repairs_in_a_row(outcomes: list[str]) -> None:
-    """And never before; what is in doubt is never handed over before it has agreed."""
-    repairs, row, in_doubt = Repairs(), 0, False
+    """And never before; what is in doubt is never handed over before it was built from the log."""
+    repairs, row = Repairs(), 0
     for outcome in outcomes:
         if outcome == "agrees":
             repairs.agrees(batch(), results=1)
-            row, in_doubt = 0, False
+            row = 0
             continue
         repair = repairs.differs(DECIDED if outcome == "decided" else RESULTS)
         assert (repair is None) == (row == REPAIRS_MAX)
         if repair is None:
+            assert repairs.is_in_doubt
             return
         row += 1
-        in_doubt = in_doubt or outcome == "results"
+        assert repairs.is_in_doubt == (repair is Repair.FROM_LOG) == (outcome == "results")
         if repair is Repair.FROM_LOG:
-            assert outcome == "results"
             repairs.built_from_log()
-            in_doubt = False
-        assert repairs.is_in_doubt == in_doubt
