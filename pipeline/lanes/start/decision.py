@@ -180,7 +180,7 @@ def _not_continued(
     A lane that has run no batch, as one that takes an output over, has lost nothing: it begins
     where its deploy has decided.
     """
-    has_lost = marker.batch != NO_BATCH and not _is_level(since, marker)
+    has_lost = marker.batch != NO_BATCH and not _lacks_little(since, marker, request.most)
     if request.amnesia and has_lost:
         return SkipToEnd(marker, problem)
     _check_letters(marker, request, problem)
@@ -267,9 +267,11 @@ def _since(
     return found(marker, checkpoint, request)
 
 
-def _is_level(since: CommittedState | None, marker: CommitMarker) -> bool:
-    """Whether nothing is missing in a state, as in that of a follower which is level."""
-    return since is not None and _is_at(since, marker)
+def _lacks_little(since: CommittedState | None, marker: CommitMarker, most: int) -> bool:
+    """Whether a state lacks no more than one batch may read, as that of a follower."""
+    if since is None:
+        return False
+    return sum(max(0, n - since.end.get(at, Offset(0))) for at, n in marker.end.items()) <= most
 
 
 def _older(

@@ -201,4 +201,5 @@ def test_with_amnesia_a_level_state_is_taken_although_its_follower_has_no_query(
     assert state.read_text() == "state of 4"
     behind = World(tmp_path / "behind")
     behind.has_left(3)
-    assert isinstance(behind.starts(marker(4), amnesia=True), SkipToEnd)
+    assert since(behind.starts(marker(4), amnesia=True)) == 3
+    assert isinstance(World(tmp_path / "none").starts(marker(4), amnesia=True), SkipToEnd)
