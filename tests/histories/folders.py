@@ -133,6 +133,12 @@ class Checkpoints:
         assert self._own is not None
         return _followed(_read_facts(self._own, incarnation, lowered))
 
+    def left(
+        self, folder: Folder, incarnation: Incarnation, lowered: Lowered
+    ) -> CheckpointFacts | Unusable:
+        """Facts of what a follower has left, before it is taken."""
+        return _followed(_read_facts(folder, incarnation, lowered))
+
     def remove(self, source: Folder) -> None:
         """Remove what an earlier follower has left."""
         source.clear()
