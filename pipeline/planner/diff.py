@@ -27,7 +27,7 @@ from pipeline.planner.changes import (
 from pipeline.planner.digest import plan_digest
 from pipeline.planner.existing_topics import misfits
 from pipeline.planner.plan import NewTopic, Plan
-from pipeline.planner.repeated import read_repeated, repeated_topics
+from pipeline.planner.repeated import corrected_repeated, read_repeated, repeated_topics
 from pipeline.planner.state import NO_CHOICES, Choices
 from pipeline.planner.upgrade import Upgrade
 
@@ -63,6 +63,7 @@ def changes(
     """
     upgrade = Upgrade(new, old, current, choices)
     fragments = tuple(upgrade.items())
+    repeated = repeated_topics(old, current.repeated)
     topics = tuple(_topics(new, old, current))
     exist = {topic.name for topic in current.topics}
     absent = tuple(
@@ -85,7 +86,8 @@ def changes(
         problems=(
             *upgrade.invalid_choices(),
             *inputs.invalid_choices(choices.inputs, current.inputs),
-            *read_repeated(new, repeated_topics(old, current.repeated)),
+            *read_repeated(new, repeated),
+            *corrected_repeated(new, repeated),
             *(
                 Problem(
                     item.refused,

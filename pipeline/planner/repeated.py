@@ -1,4 +1,4 @@
-"""Topics in which results may come twice, and fragments that are not to read them. Pure."""
+"""Topics in which results may come twice, and fragments that are not to use them. Pure."""
 
 from collections.abc import Collection, Iterator
 
@@ -29,3 +29,18 @@ def read_repeated(new: Plan, topics: Collection[TopicName]) -> Iterator[Problem]
                     box=fragment.name,
                     hint=f"give {stream.name} another topic in `outputs`",
                 )
+
+
+def corrected_repeated(new: Plan, topics: Collection[TopicName]) -> Iterator[Problem]:
+    """The fragments of a plan that would correct results in one.
+
+    Results of a batch that was cut may be there by the ids of its cut, and come again by others.
+    """
+    for fragment in new.fragments:
+        if fragment.output.corrections and fragment.output.topic in topics:
+            yield Problem(
+                f"its output has corrections, and its topic {fragment.output.topic} was written "
+                "with recovery rollback: results in it have other ids, and may come twice",
+                box=fragment.name,
+                hint=f"give {fragment.output.name} another topic in `outputs`",
+            )

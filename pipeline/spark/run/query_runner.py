@@ -156,6 +156,8 @@ class RunningQuery:
         with self._changing:
             engine, steering = self._engine, self._steering
             if self._ending.is_set() or engine is None or steering is None:
+                if driver.stop.is_set():  # which has ended it, while it waited
+                    raise StoppingError
                 raise RetryError("the query has ended before it was taken over")
             self._driver = driver
             steering.plan_by(plan)

@@ -138,3 +138,16 @@ def test_a_topic_with_repeats_is_not_read_later() -> None:
     assert changes(read, read, Current(repeated=repeated)).problems == (problem,)
     assert changes(elsewhere, was, Current(repeated=repeated)).problems == ()
     assert changes(read, read, Current()).problems == ()
+
+
+def test_a_topic_with_repeats_is_not_corrected_later() -> None:
+    """Its results have other ids."""
+    once = "\n  counts: {aggregate: s, by: [road], compute: {n: count(*)}%s}\n"
+    was = planned(once % ROLLBACK, "outputs: {counts: {topic: x}}")
+    corrected = planned(once % "", "outputs: {counts: {topic: x, corrections: true}}")
+    (problem,) = changes(corrected, was, Current()).problems
+    assert (problem.box, "whose topic" in problem.message) == ("counts", False)
+    assert "its topic x was written with recovery rollback" in problem.message
+    repeated = frozenset({TopicName("x")})
+    assert changes(corrected, corrected, Current(repeated=repeated)).problems == (problem,)
+    assert changes(corrected, corrected, Current()).problems == ()
