@@ -69,6 +69,7 @@ def kill_often(medusa: Installation, nodes: dict[str, Child], name: str, seed: i
         medusa.await_node(before.node, nodes[before.node])
 
 
+@pytest.mark.second_tier("results without state are killed alike in the first tier")
 @pytest.mark.parametrize("mode", ["upstream_backup", "active_standby"])
 def test_windows_are_exact_by_id(medusa: Installation, mode: str) -> None:
     """Each window once, whoever wrote it how often; and no id has two contents."""
