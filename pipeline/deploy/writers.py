@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from pipeline.catalog.records import Begun, FragmentRecord, Succeeds, Writers
 from pipeline.ids import FragmentName, NetworkLife, NetworkVersion, TopicId, TopicName
-from pipeline.lanes.output_succession import Succession
+from pipeline.lanes.output_succession import Succession, began_late
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.planner.plan import Plan
 
@@ -124,14 +124,11 @@ def successions(
 def _began_late(
     record: FragmentRecord | None, life: NetworkLife, marker: CommitMarker | None
 ) -> bool:
-    """Whether a lane of an earlier version has begun anew after the fragment was deployed.
-
-    Its marker has replaced the one that the deploy has decided by.
-    """
-    if record is None or record.begun_anew is None or marker is None:
+    """Whether a marker has replaced the one that the last deploy has decided by."""
+    if record is None or marker is None:
         return False
-    own = None if record.succeeds is None else Succession(life, *record.succeeds).token
-    return marker.anew not in {record.begun_anew, own}
+    own = None if record.succeeds is None else Succession(life, *record.succeeds)
+    return began_late(marker, record.begun_anew, own)
 
 
 def _has_topic(record: FragmentRecord | None, topic_id: TopicId | None) -> bool:

@@ -60,6 +60,17 @@ class Succession:
         return marker.anew != self.token
 
 
+def began_late(marker: CommitMarker, expected: str | None, own: Succession | None) -> bool:
+    """Whether a lane of an earlier version has begun anew after the fragment was deployed.
+
+    Args:
+        marker: the last one.
+        expected: the takeover that the last marker named at the deploy; None: not recorded.
+        own: the takeover of the deployed version; None: there is none.
+    """
+    return expected is not None and marker.anew not in {expected, own and own.token}
+
+
 def left_by(
     output: TopicId, markers: Iterable[CommitMarker], boundaries: Iterable[BoundaryRecord]
 ) -> LeftOutput:

@@ -13,7 +13,7 @@ from pipeline.ids import (
     StreamName,
     TopicName,
 )
-from pipeline.lanes.output_succession import Succession
+from pipeline.lanes.output_succession import Succession, began_late
 from pipeline.lanes.source_ids import Begin
 from pipeline.lanes.start.facts import StateChoice
 from pipeline.markers.commit_marker import CommitMarker
@@ -112,10 +112,9 @@ class LaneSettings:
         Raises:
             RefusedError: one has.
         """
-        if self.begun_anew is None or self.begins_anew(last):
+        if self.begins_anew(last):
             return
-        own = None if self.succession is None else self.succession.token
-        if last.anew not in {self.begun_anew, own}:
+        if began_late(last, self.begun_anew, self.succession):
             raise RefusedError(
                 "after this version was deployed, a lane of an earlier one has begun anew, for an "
                 "output that this version does not write: where the fragment was in its own output "
