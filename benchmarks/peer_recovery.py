@@ -5,8 +5,9 @@
 
 Windows of a second, exactly once. Each instance has half of the partitions of each topic; after a
 kill those of the killed one pause until the group has noticed. Printed are the longest time without
-a result of any partition, less the usual one, and the processor time of both instances before, to
-be compared with `benchmarks.reliability --query windows`.
+a result of any partition, less the usual one, and the load of both instances before.
+`benchmarks.reliability --query windows --modes kafka_streams kafka_streams_standby` does the same
+beside the modes of `reliability`, on the same servers.
 """
 
 import argparse
@@ -14,35 +15,51 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from itertools import pairwise
+from dataclasses import dataclass
+from functools import partial
 from subprocess import Popen
 
-from confluent_kafka import Consumer
-
+from benchmarks import costs
+from benchmarks.arrivals import Arrivals, arrivals_of
+from benchmarks.costs import Row
 from benchmarks.harness import (
-    PARTITIONS,
     SOURCE,
     Stack,
     create_topics,
     feed,
-    median,
-    reader,
     register_reading,
     running_stack,
 )
 from benchmarks.peers.programs import Job
 from benchmarks.peers.running import peer_side, prepare
-from benchmarks.processes import computed_s
+from benchmarks.processes import kafka_of
 from benchmarks.readings import AVERAGE_JSON
 from benchmarks.sides import GRACE_MS
 from pipeline import durations
 
 SIDE = "kafka-streams"
+STANDBYS = {"kafka_streams": 0, "kafka_streams_standby": 1}
+"""By the name of the mode: how many standby replicas each state has."""
 SETTLE_S = 20.0
 FEED_S = 86_400
 COST_S = 20.0
-QUIET_S = 5.0
-"""So long after a kill there has to be a result of every partition again and again."""
+USUAL_S = 10.0
+"""So long before a kill the usual time between results is measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What is measured of each mode.
+
+    Args:
+        repeat: number of kills.
+        seconds: without a fault.
+        session_ms: how long an instance may be silent.
+    """
+
+    repeat: int
+    seconds: float
+    session_ms: int
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -58,91 +75,91 @@ def main(arguments: Sequence[str]) -> int:
         "--session-timeout", default="45s", help="of the group; 45s is the default (%(default)s)"
     )
     options = parser.parse_args(arguments)
+    setting = Setting(options.repeat, COST_S, durations.parse(options.session_timeout))
     with running_stack(node=False) as stack:
-        prepare(stack, SIDE)
-        create_topics(stack, SOURCE)
-        schema_id = register_reading(stack)
-        sent = feed(stack, "steady", schema_id, rate=options.rate, seconds=FEED_S, warm_up=0)
-        try:
-            for standbys in (0, 1):
-                _measure(stack, schema_id, standbys, options)
-        finally:
-            sent.kill()
-            sent.wait()
+        rows = recoveries(stack, kafka_of(stack.pid), tuple(STANDBYS), options.rate, setting)
+    print(costs.table(rows))
     return 0
 
 
-def _measure(stack: Stack, schema_id: int, standbys: int, options: argparse.Namespace) -> None:
-    target = f"bench-averages-{standbys}"
+def recoveries(
+    stack: Stack, broker: int, modes: Sequence[str], rate: int, setting: Setting
+) -> list[Row]:
+    """Measure some of `STANDBYS`, each with instances of its own, beside one feed.
+
+    Args:
+        stack: the servers; only their addresses are used, its folder and its cache.
+        broker: the process of the broker.
+        modes: which ones.
+        rate: readings a second.
+        setting: what is measured.
+    """
+    prepare(stack, SIDE)
+    create_topics(stack, SOURCE)
+    schema_id = register_reading(stack)
+    sent = feed(stack, "steady", schema_id, rate=rate, seconds=FEED_S, warm_up=0)
+    try:
+        return [_recovery(stack, broker, mode, schema_id, setting) for mode in modes]
+    finally:
+        sent.kill()
+        sent.wait()
+
+
+def _recovery(stack: Stack, broker: int, mode: str, schema_id: int, setting: Setting) -> Row:
+    target = f"bench-averages-{STANDBYS[mode]}"
     create_topics(stack, target)
-
-    def job(number: int) -> Job:
-        return Job(
-            "window",
-            f"recovered-{standbys}",
-            stack.bootstrap_servers,
-            SOURCE,
-            (target,),
-            schema_id,
-            stack.folder / f"peer-{standbys}-{number}",
-            GRACE_MS,
-            standbys,
-            durations.parse(options.session_timeout),
-        )
-
-    found = []
+    instance = partial(_instance, stack, mode, target, schema_id, setting.session_ms)
+    pauses: list[float] = []
     with ExitStack() as undo:
-        processes = [undo.enter_context(_instance(stack, job(number))) for number in range(2)]
-        cost = _cost(processes)
-        for number in range(options.repeat):
+        processes = [undo.enter_context(instance(number)) for number in range(2)]
+        arrivals = undo.enter_context(arrivals_of(stack, target))
+        time.sleep(SETTLE_S)
+        cost = _cost(processes, broker, arrivals, setting.seconds)
+        print(f"{mode}: {cost}", flush=True)
+        for number in range(setting.repeat):
             time.sleep(SETTLE_S)
-            killed = processes.pop(0)
-            found.append(_gap(stack, target, killed, durations.parse(options.session_timeout)))
-            print(f"{standbys} standbys: {found[-1]:.1f} s without a result", flush=True)
-            processes.append(undo.enter_context(_instance(stack, job(2 + number))))
-    print(
-        f"{standbys} standbys: median {median(found):.1f} s, worst {max(found):.1f} s; "
-        f"{cost * 100:.0f} % of a core before",
-        flush=True,
-    )
+            pauses.append(_pause_s(arrivals, processes.pop(0), setting.session_ms))
+            print(f"{mode}: {pauses[-1]:.1f} s without a result of a partition", flush=True)
+            processes.append(undo.enter_context(instance(2 + number)))
+    return Row(mode, cost, tuple(pauses))
 
 
 @contextmanager
-def _instance(stack: Stack, job: Job) -> Iterator["Popen[str]"]:
+def _instance(
+    stack: Stack, mode: str, target: str, schema_id: int, session_ms: int, number: int
+) -> Iterator["Popen[str]"]:
     """An instance that runs; that it may be killed is no failure."""
+    job = Job(
+        "window",
+        f"recovered-{STANDBYS[mode]}",
+        stack.bootstrap_servers,
+        SOURCE,
+        (target,),
+        schema_id,
+        stack.folder / f"peer-{STANDBYS[mode]}-{number}",
+        GRACE_MS,
+        STANDBYS[mode],
+        session_ms,
+    )
     with suppress(SystemExit), peer_side(stack, SIDE, job, AVERAGE_JSON) as process:
         yield process
 
 
-def _cost(processes: Sequence["Popen[str]"]) -> float:
-    """Processor seconds of the instances in a second."""
-    time.sleep(SETTLE_S)
-    before = sum(computed_s(one.pid) for one in processes)
-    time.sleep(COST_S)
-    return (sum(computed_s(one.pid) for one in processes) - before) / COST_S
+def _cost(
+    processes: Sequence["Popen[str]"], broker: int, arrivals: Arrivals, seconds: float
+) -> costs.Cost:
+    def late_s(since_s: float) -> list[float]:
+        return [late_ms / 1_000 for late_ms in arrivals.late_ms(since_s, time.monotonic())]
+
+    return costs.measured([one.pid for one in processes], broker, seconds, late_s)
 
 
-def _gap(stack: Stack, target: str, killed: "Popen[str]", session_ms: int) -> float:
+def _pause_s(arrivals: Arrivals, killed: "Popen[str]", session_ms: int) -> float:
     """Kill an instance; the longest time without a result of a partition, less the usual one."""
-    consumer = reader(stack, target, at_end=True)
-    seen: list[list[float]] = [[] for _ in range(PARTITIONS)]
-    try:
-        _read(consumer, seen, time.monotonic() + 2 * QUIET_S)
-        usual = max(b - a for times in seen for a, b in pairwise(times))
-        killed.kill()
-        ends = time.monotonic() + 2 * session_ms / 1_000 + 2 * SETTLE_S
-        _read(consumer, seen, ends)
-    finally:
-        consumer.close()
-    return max(b - a for times in seen for a, b in pairwise(times)) - usual
-
-
-def _read(consumer: Consumer, seen: list[list[float]], until_s: float) -> None:
-    """Note when results of each partition are read."""
-    while time.monotonic() < until_s:
-        message = consumer.poll(0.1)
-        if message is not None and message.error() is None:
-            seen[message.partition() or 0].append(time.monotonic())
+    began_s = time.monotonic()
+    killed.kill()
+    time.sleep(2 * session_ms / 1_000 + 2 * SETTLE_S)
+    return arrivals.partition_pause_s(began_s - USUAL_S, began_s, time.monotonic())
 
 
 if __name__ == "__main__":

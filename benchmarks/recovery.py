@@ -24,6 +24,7 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
+from benchmarks.arrivals import gaps
 from benchmarks.harness import median
 from benchmarks.soak_feed import DOCUMENT, SCHEMA, Load
 from pipeline.cli.project import load_project
@@ -37,8 +38,6 @@ from tests.faults.world import RunFailedError, Running, World, world
 OUTPUT_WITHIN_S = 120.0
 SETTLE_S = 15.0
 """Time before the fault in which a lane completes its slow first batches."""
-TOGETHER_S = 0.005
-"""Results that arrive closer to each other are one delivery."""
 REHEARSED = "{fragment} was rehearsed"
 """Log line of a node after a rehearsal."""
 
@@ -178,10 +177,9 @@ def _gap(running: Running, fragment: Fragment, began: float, first: float) -> fl
     """The longest time without a result around a kill, less the usual one, in seconds."""
     seen = sorted(one.at_s for one in running.observer.seen(fragment.output.topic))
     before = [at for at in seen if began - SETTLE_S / 2 <= at < began]
-    usual = [b - a for a, b in pairwise(before) if b - a > TOGETHER_S]
     around = [at for at in seen if before[-1] <= at <= first]
     longest = max((b - a for a, b in pairwise(around)), default=0.0)
-    return round(longest - median(usual), 2)
+    return round(longest - median(gaps(before)), 2)
 
 
 def document_of(box: str) -> str:

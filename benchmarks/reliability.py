@@ -4,25 +4,33 @@
     python -m benchmarks.reliability --repeat 20 --modes active_standby
     python -m benchmarks.reliability --busy              # the other node has as much to do itself
     python -m benchmarks.reliability --query windows     # little state
+    python -m benchmarks.reliability --query windows --modes active_standby kafka_streams_standby
 
 Two nodes with checkpoints of their own, Kafka, ZooKeeper and the feed on one machine. In each mode
 the load is first measured without a fault: processor time of the nodes and the broker, bytes that
 the nodes write, and how long after its event time a result is read. Then the owner is killed again
-and again, each time once the other node is ready. The last line of each mode is one point of the
-diagram of recovery time against cost of Hwang et al., ICDE 2005.
+and again, each time once the other node is ready. Each row of the table at the end is one point of
+the diagram of recovery time against cost of Hwang et al., ICDE 2005.
+
+`kafka_streams` and `kafka_streams_standby` measure two instances of Kafka Streams, without and with
+a standby replica, by `benchmarks.peer_recovery`: the same load and the same kills, on the same
+servers, when Medusa's nodes have ended. They can do `--query windows` alone, with readings of their
+own at the same rate. A kill stops only the partitions of the killed instance, so their pause is the
+longest one of a partition.
 """
 
 import argparse
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import yaml
 
-from benchmarks.harness import median, percentile
-from benchmarks.processes import computed_s, written_bytes
+from benchmarks import costs, peer_recovery
+from benchmarks.costs import Cost, Row
+from benchmarks.harness import Stack
+from benchmarks.peer_recovery import STANDBYS
 from benchmarks.recovery import (
     SETTLE_S,
     Parts,
@@ -45,6 +53,8 @@ QUERIES = {
     "deduplicate": "  sums: {deduplicate: readings, by: [site, value, at], within: KEPT}\n",
     "windows": "",
 }
+COMPARED = "windows"
+"""The query that Kafka Streams computes, too."""
 NONE = "upstream_backup"
 """The mode in which no node is prepared."""
 STRUCK, BUSY = "struck", "busy"
@@ -56,32 +66,6 @@ MODES = {
     "passive_standby 1s": "{mode: passive_standby, checkpoint_every: 1s}",
     "active_standby": "active_standby",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """Load without a fault.
-
-    Args:
-        nodes: processor seconds of both nodes in a second.
-        broker: processor seconds of the broker in a second.
-        written: bytes that the nodes write in a second.
-        latency: median of how long after its event time a result is read, in seconds.
-        latency_99: 99th percentile of that.
-    """
-
-    nodes: float
-    broker: float
-    written: float
-    latency: float
-    latency_99: float
-
-    def __str__(self) -> str:
-        return (
-            f"{self.nodes * 100:.0f} % of a core in the nodes, {self.broker * 100:.0f} % in the "
-            f"broker, {self.written / 1024:.0f} KiB/s written, results after {self.latency:.2f} s "
-            f"(p99 {self.latency_99:.2f})"
-        )
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -99,13 +83,44 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--query", choices=tuple(QUERIES), default="deduplicate", help="%(default)s"
     )
-    parser.add_argument("--modes", nargs="+", choices=tuple(MODES), default=tuple(MODES))
+    parser.add_argument(
+        "--modes",
+        nargs="+",
+        choices=(*MODES, *STANDBYS),
+        default=tuple(MODES),
+        help=f"{' and '.join(STANDBYS)} need --query windows, and a JDK (those of Medusa)",
+    )
     parser.add_argument("--session-timeout", default="10s", help="of ZooKeeper (%(default)s)")
+    parser.add_argument(
+        "--group-timeout", default="45s", help="of Kafka Streams; 45s is its default (%(default)s)"
+    )
     options = parser.parse_args(arguments)
+    if options.query != COMPARED and any(mode in STANDBYS for mode in options.modes):
+        parser.error(f"Kafka Streams is measured with --query {COMPARED} alone")
     return in_world("medusa-reliability-", partial(_run, options=options))
 
 
 def _run(made: World, options: argparse.Namespace) -> None:
+    own = [mode for mode in options.modes if mode in MODES]
+    peers = [mode for mode in options.modes if mode in STANDBYS]
+    rows = _measure_own(made, own, options) if own else []
+    if peers:
+        rows += _measure_peers(made, peers, options)
+    print(costs.table(rows), flush=True)
+
+
+def _measure_peers(made: World, modes: Sequence[str], options: argparse.Namespace) -> list[Row]:
+    """Kafka Streams, on the same servers."""
+    servers = made.stack
+    stack = Stack(made.folder, servers.kafka_bootstrap_servers, servers.registry_url, servers.cache)
+    session_ms = durations.parse(options.group_timeout)
+    setting = peer_recovery.Setting(options.repeat, options.seconds, session_ms)
+    broker = made.servers.pid(Server.KAFKA)
+    return peer_recovery.recoveries(stack, broker, modes, options.rate, setting)
+
+
+def _measure_own(made: World, modes: Sequence[str], options: argparse.Namespace) -> list[Row]:
+    """Medusa's modes, one after the other; its nodes and their load end."""
     nodes = {name: _started(made, name, options.session_timeout) for name in ("first", "second")}
     made.node = nodes["first"]
     busy = ", each node with a network" if options.busy else ""
@@ -115,16 +130,22 @@ def _run(made: World, options: argparse.Namespace) -> None:
     found = [made.run(name, _deployed(made, name, document), load) for name, load in loads.items()]
     made.await_stable(time.time_ns() // 1_000_000)
     time.sleep(durations.parse(options.kept) / 1_000)  # until the state has its size
-    for mode in options.modes:
+    rows = []
+    for mode in modes:
         made.rely(yaml.safe_load(MODES[mode]))
         time.sleep(SETTLE_S)
         _await_ready(made, found[0], mode)
         cost = _cost(made, found[0], nodes.values(), options.seconds)
         print(f"{mode}: {cost}", flush=True)
         kills = list(_kills(made, found[0], nodes, mode, options.repeat))
-        print(f"{mode}: {text_of(kills)}; worst {worst_of(kills)}", flush=True)
+        if kills:
+            print(f"{mode}: {text_of(kills)}; worst {worst_of(kills)}", flush=True)
+        rows.append(Row(mode, cost, tuple(one.gap for one in kills)))
     for load in loads.values():
         load.stop()
+    for node in nodes.values():
+        node.stop()
+    return rows
 
 
 def _started(made: World, name: str, session_timeout: str) -> Node:
@@ -162,24 +183,18 @@ def _await_ready(made: World, running: Running, mode: str) -> None:
 
 def _cost(made: World, running: Running, nodes: Iterable[Node], seconds: int) -> Cost:
     """Measure the load for so long."""
-    pids, topic = [one.pid for one in nodes], running.plan.fragments[0].output.topic
-    broker, began_s = made.servers.pid(Server.KAFKA), time.monotonic()
-    before = _used(pids, broker)
-    time.sleep(seconds)
-    after = _used(pids, broker)
-    took_s, offset_s = time.monotonic() - began_s, time.time() - time.monotonic()
-    late = [
-        one.at_s + offset_s - one.record.timestamp_ms / 1_000
-        for one in running.observer.seen(topic)
-        if one.at_s > began_s
-    ]
-    nodes_s, broker_s, written = ((b - a) / took_s for a, b in zip(before, after, strict=True))
-    return Cost(nodes_s, broker_s, written, median(late), percentile(late, 0.99))
+    topic = running.plan.fragments[0].output.topic
 
+    def late_s(since_s: float) -> list[float]:
+        offset_s = time.time() - time.monotonic()
+        return [
+            one.at_s + offset_s - one.record.timestamp_ms / 1_000
+            for one in running.observer.seen(topic)
+            if one.at_s > since_s
+        ]
 
-def _used(pids: Sequence[int], broker: int) -> tuple[float, float, float]:
-    """Processor seconds of the nodes and of the broker, and bytes that the nodes have written."""
-    return sum(map(computed_s, pids)), computed_s(broker), sum(map(written_bytes, pids))
+    pids = [one.pid for one in nodes]
+    return costs.measured(pids, made.servers.pid(Server.KAFKA), seconds, late_s)
 
 
 def _kills(
