@@ -11,6 +11,7 @@ from brokers.kafka.reader import TopicReader
 from brokers.kafka_interface import FETCH_WAIT_RANGE_MS
 from pipeline.ids import TopicName
 from pipeline.markers.codec import decode_marker
+from pipeline.markers.commit_marker import CommitMarker
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,7 @@ def _first(log: Sequence[tuple[int, int]], event_ms: int, otherwise: float) -> f
 
 def lane_log(stack: Stack, run: Run) -> LaneLog:
     """Read the commit markers of the fragment that writes a run's last output."""
-    topic = f"local.{run.network}.{run.last_box}.markers"
-    markers = [decode_marker(value, topic) for _, _, value in topic_records(stack, topic)]
+    markers = markers_of(stack, run.network, run.last_box)
     return LaneLog(
         progressed=tuple(
             (min(m.progress.values()), m.written_at_ms)
@@ -47,6 +47,12 @@ def lane_log(stack: Stack, run: Run) -> LaneLog:
         ),
         evicted=tuple((m.eviction_ms, m.written_at_ms) for m in markers if m.eviction_ms),
     )
+
+
+def markers_of(stack: Stack, network: str, fragment: str) -> list[CommitMarker]:
+    """The commit markers of a fragment, as far as they are kept."""
+    topic = f"local.{network}.{fragment}.markers"
+    return [decode_marker(value, topic) for _, _, value in topic_records(stack, topic)]
 
 
 def topic_records(stack: Stack, topic: str) -> list[tuple[int, int, bytes]]:

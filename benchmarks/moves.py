@@ -1,17 +1,33 @@
-"""Pause of a move of a fragment between two nodes, while 1,000 readings a second flow.
+"""Pause and cost of a move of a fragment between two nodes, while 1,000 readings a second flow.
 
     python -m benchmarks.moves                        # stateless, 20 moves
     python -m benchmarks.moves --job window
     python -m benchmarks.moves --job join --keys 200000
     python -m benchmarks.moves --job window --upgrade --moves 5
+    python -m benchmarks.moves --job window --sides flink ours
 
 The pause is the longest time without a result from the request of the move until five seconds after
 it is done, less the usual time between two deliveries of results. `whole` is the time from the
-request until the target runs the fragment: mostly that in which the follower builds the state. The
-join keeps a row of each key on both sides for an hour; `--keys` readings are sent before the first
-move, and the size of its state is printed. With `--upgrade` each move is followed by an upgrade of
-the second node, as `docs/upgrades.md` describes it: drained, stopped, started, no longer drained.
-Its pause is measured alike.
+request until the target runs the fragment: mostly that in which the follower builds the state,
+`built`. While it builds, these are measured:
+
+- processor seconds of the target's node, with its Java and all other children;
+- what these have read: bytes of files, cached or not, and of Java's connections to Kafka;
+- the size of the follower's state in files, once it is level;
+- the 99th percentile of how long after their event time the owner's results are read, beside that
+  of ten seconds before; at most twice as much is wanted.
+
+At the end the network is deployed with `reliability: active_standby`, and once the other node is
+level, the follower's lag is measured (time from a commit marker until the follower has committed
+that batch), and its processor time beside the owner's.
+
+The join keeps a row of each key on both sides for an hour; `--keys` readings are sent before the
+first move, and the size of its state is printed. With `--upgrade` each move is followed by an
+upgrade of the second node, as `docs/upgrades.md` describes it: drained, stopped, started, no longer
+drained. Its pause is measured alike.
+
+With `--sides flink` the job of Flink is stopped with a savepoint, and started from it by a second
+process, which runs already and waits for it; see `benchmarks.peer_moves`.
 """
 
 import argparse
@@ -19,14 +35,16 @@ import json
 import os
 import subprocess
 import sys
-import threading
 import time
-from dataclasses import dataclass, field
-from itertools import pairwise
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Self
 
-from confluent_kafka import Consumer
-
+from benchmarks import peer_moves
+from benchmarks.arrivals import Arrivals, arrivals_of
+from benchmarks.following import Commits, Reached, lags_ms, newest_checkpoint
 from benchmarks.harness import (
     SOURCE,
     STARTED_WITHIN_S,
@@ -35,20 +53,21 @@ from benchmarks.harness import (
     environment,
     fed,
     feed,
-    median,
     medusa_command,
     our_side,
-    reader,
     register_reading,
     running_stack,
     wait_for,
 )
-from benchmarks.state import state_bytes
+from benchmarks.lane_log import markers_of
+from benchmarks.move_figures import AFTER_S, BEFORE_S, Built, Move, Used, level_text, summary
+from benchmarks.processes import node_of
+from benchmarks.sides import OURS
+from benchmarks.state import sizes_in, state_bytes
 
 SECOND = "node2"
-AFTER_S = 5.0
-TOGETHER_S = 0.005
-"""Results that arrive closer to each other are one delivery."""
+FLINK = "flink"
+LEVEL_WITHIN_S = 180.0
 JOIN = """
 network: bench_join
 
@@ -76,27 +95,6 @@ JOBS = {
     "join": ("bench_join", "pairs", "bench-pairs"),
 }
 """Job → its network, fragment and output topic."""
-
-
-@dataclass(slots=True)
-class Arrivals:
-    """Times at which results arrive, read by a thread of its own."""
-
-    consumer: Consumer
-    times_s: list[float] = field(default_factory=list)
-    stop: threading.Event = field(default_factory=threading.Event)
-
-    def run(self) -> None:
-        """Read until the stop."""
-        while not self.stop.is_set():
-            if any(one.error() is None for one in self.consumer.consume(1_000, 0.05)):
-                self.times_s.append(time.monotonic())
-
-    def gaps_s(self, begin_s: float, end_s: float) -> list[float]:
-        """The times between deliveries, from the last one before `begin_s` on."""
-        before = [at for at in self.times_s if at < begin_s][-1:]
-        found = [*before, *(at for at in self.times_s if begin_s <= at <= end_s), end_s]
-        return [b - a for a, b in pairwise(found) if b - a > TOGETHER_S]
 
 
 class SecondNode:
@@ -135,49 +133,117 @@ class SecondNode:
             self._process.terminate()
             self._process.wait(90)
 
-
-def owner(stack: Stack, fragment: str) -> str:
-    """The node that runs a fragment."""
-    nodes = json.loads(stack.medusa("node", "list", "-o", "json"))["nodes"]
-    return str(next(one["node"] for one in nodes if fragment in one["fragments"]))
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        if self._process is None:
+            raise SystemExit("the second node does not run")
+        return self._process.pid
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """One move; all in ms."""
+class Setup:
+    """A fragment that runs and moves, and its nodes.
 
-    pause: float
-    usual: float
-    whole: float
+    Args:
+        stack: with the first node.
+        second: the second node.
+        network: the network's name.
+        fragment: the fragment's name.
+        arrivals: of its results.
+    """
+
+    stack: Stack
+    second: SecondNode
+    network: str
+    fragment: str
+    arrivals: Arrivals
+
+    @property
+    def owner(self) -> str:
+        """The node that runs the fragment."""
+        full = f"{self.network}.{self.fragment}"
+        nodes = json.loads(self.stack.medusa("node", "list", "-o", "json"))["nodes"]
+        return str(next(one["node"] for one in nodes if full in one["fragments"]))
+
+    def other(self, node: str) -> str:
+        """The node beside another one."""
+        nodes = json.loads(self.stack.medusa("node", "list", "-o", "json"))["nodes"]
+        return str(next(one["node"] for one in nodes if one["node"] != node))
+
+    def pid(self, node: str) -> int:
+        """The process of a node."""
+        return self.second.pid if node == SECOND else node_of(self.stack.pid)
+
+    def checkpoint(self, node: str) -> Path | None:
+        """The checkpoint in which a node has planned a batch last."""
+        return newest_checkpoint(self.stack.folder / (SECOND if node == SECOND else ".medusa"))
 
 
-def measured(arrivals: Arrivals, began_s: float, ended_s: float, whole_ms: float) -> Measured:
-    """The pause of what has just ended."""
-    time.sleep(AFTER_S)
-    usual_s = median(arrivals.gaps_s(began_s - AFTER_S, began_s))
-    longest_s = max(arrivals.gaps_s(began_s, ended_s + AFTER_S))
-    return Measured(1_000 * (longest_s - usual_s), 1_000 * usual_s, whole_ms)
-
-
-def moved(stack: Stack, fragment: str, nodes: tuple[str, str], arrivals: Arrivals) -> Measured:
+def moved(setup: Setup) -> Move:
     """Move a fragment to the other node, and measure."""
-    at = owner(stack, fragment)
-    (to,) = {*nodes} - {at}
+    owner = setup.owner
+    to = setup.other(owner)
+    pid = setup.pid(to)
+    time.sleep(BEFORE_S)
     began_s = time.monotonic()
-    done = json.loads(stack.medusa("move", fragment, "--to", to, "-o", "json"))
-    ended_s = time.monotonic()
-    return measured(arrivals, began_s, ended_s, float(done["after_ms"]))
+    command = ("move", f"{setup.network}.{setup.fragment}", "--to", to, "-o", "json")
+    process = subprocess.Popen(
+        medusa_command(*command),
+        cwd=setup.stack.folder,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    built = _built(setup, process, to, pid)
+    out, errors = process.communicate(timeout=STARTED_WITHIN_S)
+    if process.returncode:
+        raise SystemExit(f"medusa {' '.join(command)} failed:\n{out}{errors}")
+    whole_ms = float(json.loads(out)["after_ms"])
+    return _measured(setup.arrivals, began_s, time.monotonic(), whole_ms, built)
 
 
-def upgraded(stack: Stack, node: SecondNode, arrivals: Arrivals) -> Measured:
+def _built(setup: Setup, process: "subprocess.Popen[str]", to: str, pid: int) -> Built:
+    """Measure the target from the first line of the command on, until it is level."""
+    before = after = Used.of(pid)
+    begun = False
+    for line in process.stderr or ():
+        if f"{to} builds its state" in line:
+            before, begun = Used.of(pid), True
+        elif f"{to} is level" in line or f"{to} starts it" in line:
+            break
+        else:
+            print(line, end="", file=sys.stderr)
+    after = Used.of(pid)
+    folder = setup.checkpoint(to) if begun else None
+    size = sum(sizes_in(folder / "state")) if folder else 0
+    return Built(before, after, size)
+
+
+def upgraded(setup: Setup) -> Move:
     """Upgrade the second node, and measure."""
+    time.sleep(BEFORE_S)
     began_s = time.monotonic()
-    stack.medusa("node", "drain", SECOND)
-    node.stop()
-    node.start()
-    stack.medusa("node", "undrain", SECOND)
+    setup.stack.medusa("node", "drain", SECOND)
+    setup.second.stop()
+    setup.second.start()
+    setup.stack.medusa("node", "undrain", SECOND)
     ended_s = time.monotonic()
-    return measured(arrivals, began_s, ended_s, 1_000 * (ended_s - began_s))
+    return _measured(setup.arrivals, began_s, ended_s, 1_000 * (ended_s - began_s), None)
+
+
+def _measured(
+    arrivals: Arrivals, began_s: float, ended_s: float, whole_ms: float, built: Built | None
+) -> Move:
+    """The pause of what has just ended, and the latencies around it."""
+    time.sleep(AFTER_S)
+    pause_s, usual_s = arrivals.pause_s(began_s - BEFORE_S, began_s, ended_s + AFTER_S)
+    before_ms = arrivals.late_ms(began_s - BEFORE_S, began_s)
+    meanwhile_ms = arrivals.late_ms(built.before.at_s, built.after.at_s) if built else []
+    return Move(
+        1_000 * pause_s, 1_000 * usual_s, whole_ms, built, tuple(before_ms), tuple(meanwhile_ms)
+    )
 
 
 def main(arguments: list[str]) -> int:
@@ -186,80 +252,123 @@ def main(arguments: list[str]) -> int:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add = parser.add_argument
     add("--job", choices=tuple(JOBS), default="stateless", help="(%(default)s)")
+    add("--sides", nargs="+", choices=(FLINK, OURS), default=(OURS,), help="not flink of a join")
     add("--moves", type=int, default=20, help="(%(default)s)")
     add("--rate", type=float, default=1_000.0, help="readings a second (%(default)s)")
     add("--keys", type=int, default=0, help="readings sent before the first move")
     add("--upgrade", action="store_true", help="upgrade the second node after each move")
     add("--warm-up", type=float, default=40.0, help="seconds before the first move (%(default)s)")
+    add("--level", type=float, default=30.0, help="seconds of both level; 0: none (%(default)s)")
     options = parser.parse_args(arguments)
+    if FLINK in options.sides and options.job == "join":
+        parser.error("there is no join of Flink's")
     os.environ.setdefault("MEDUSA_SPARK_MASTER", "local[2]")
-    with running_stack() as stack:
-        (stack.folder / "join.yaml").write_text(JOIN, encoding="utf-8")
-        with SecondNode(stack) as node:
-            _run(stack, node, options)
+    for side in options.sides:
+        with running_stack(node=side == OURS) as stack, ExitStack() as undo:
+            schema_id = _begin(stack, undo, options)
+            if side == FLINK:
+                peer_moves.measure(stack, schema_id, options)
+            else:
+                _measure_own(stack, options)
     return 0
 
 
-def _run(stack: Stack, node: SecondNode, options: argparse.Namespace) -> None:
-    network, fragment, topic = JOBS[options.job]
-    create_topics(stack, SOURCE, topic)
+def _begin(stack: Stack, undo: ExitStack, options: argparse.Namespace) -> int:
+    """Create the topics and start the feed; returns the schema's id."""
+    create_topics(stack, SOURCE, JOBS[options.job][2])
     schema_id = register_reading(stack)
-    rates = {"rate": options.rate, "warm_up": 0}
     if options.keys:
-        fed(feed(stack, "steady", schema_id, rate=20_000, warm_up=0, seconds=options.keys / 20_000))
-    with our_side(stack, f"{options.job}.yaml", network):
-        feeding = feed(stack, "steady", schema_id, **rates, seconds=86_400)
-        arrivals = Arrivals(reader(stack, topic, at_end=True))
-        thread = threading.Thread(target=arrivals.run, daemon=True)
-        thread.start()
-        try:
-            time.sleep(options.warm_up)
-            _measure(stack, node, f"{network}.{fragment}", arrivals, options)
-        finally:
-            arrivals.stop.set()
-            thread.join(10)
-            arrivals.consumer.close()
-            feeding.terminate()
-            feeding.wait(30)
+        seconds = options.keys / 20_000
+        fed(feed(stack, "steady", schema_id, rate=20_000, warm_up=0, seconds=seconds))
+    feeding = feed(stack, "steady", schema_id, rate=options.rate, warm_up=0, seconds=86_400)
+    undo.callback(feeding.wait, 30)
+    undo.callback(feeding.terminate)
+    return schema_id
 
 
-def _measure(
-    stack: Stack,
-    node: SecondNode,
-    fragment: str,
-    arrivals: Arrivals,
-    options: argparse.Namespace,
-) -> None:
-    nodes = json.loads(stack.medusa("node", "list", "-o", "json"))["nodes"]
-    first, second = sorted(one["node"] for one in nodes)
-    found: list[Measured] = []
-    upgrades: list[Measured] = []
+def _measure_own(stack: Stack, options: argparse.Namespace) -> None:
+    (stack.folder / "join.yaml").write_text(JOIN, encoding="utf-8")
+    network, fragment, topic = JOBS[options.job]
+    with (
+        SecondNode(stack) as node,
+        our_side(stack, f"{options.job}.yaml", network),
+        arrivals_of(stack, topic) as arrivals,
+    ):
+        setup = Setup(stack, node, network, fragment, arrivals)
+        time.sleep(options.warm_up)
+        _moves(setup, options)
+        if options.level:
+            _level(setup, options)
+
+
+def _moves(setup: Setup, options: argparse.Namespace) -> None:
+    found: list[Move] = []
+    upgrades: list[Move] = []
     for number in range(options.moves):
-        found.append(moved(stack, fragment, (first, second), arrivals))
-        _print(f"{number + 1:3}", found[-1])
-        if options.upgrade and owner(stack, fragment) == SECOND:
-            upgrades.append(upgraded(stack, node, arrivals))
-            _print("upgrade", upgrades[-1])
-    size = state_bytes(stack.folder) / 2**20
-    _print_all(f"{options.job}, {len(found)} moves", found)
-    if upgrades:
-        _print_all(f"{options.job}, {len(upgrades)} upgrades", upgrades)
-    print(f"state files of all checkpoints {size:.0f} MiB")
+        found.append(moved(setup))
+        print(f"{number + 1:3}: {found[-1]}", flush=True)
+        if options.upgrade and setup.owner == SECOND:
+            upgrades.append(upgraded(setup))
+            print(f"upgrade: {upgrades[-1]}", flush=True)
+    size = state_bytes(setup.stack.folder) / 2**20
+    for what, every in (("moves", found), ("upgrades", upgrades)):
+        if every:
+            print(summary(f"{options.job}, {len(every)} {what}", every), flush=True)
+    print(f"state files of all checkpoints {size:.0f} MiB", flush=True)
 
 
-def _print(what: str, one: Measured) -> None:
-    print(
-        f"{what}: pause {one.pause:6.0f} ms, usual {one.usual:6.0f} ms, whole {one.whole:7.0f} ms",
-        flush=True,
-    )
+def _level(setup: Setup, options: argparse.Namespace) -> None:
+    """Let the other node follow, and measure while it is level."""
+    document = setup.stack.folder / f"{options.job}.yaml"
+    text = document.read_text(encoding="utf-8") + "\nreliability: active_standby\n"
+    document.write_text(text, encoding="utf-8")
+    setup.stack.medusa("deploy", "-f", document.name, "--yes")
+    wait_for(lambda: _is_level(setup), LEVEL_WITHIN_S, "the follower")
+    time.sleep(BEFORE_S)
+    owner = setup.owner
+    pids = (setup.pid(owner), setup.pid(setup.other(owner)))
+    began = [Used.of(pid) for pid in pids]
+    commits = _sampled(setup, setup.other(owner), options.level)
+    ended = [Used.of(pid) for pid in pids]
+    shares = [b.share_since(a) for a, b in zip(began, ended, strict=True)]
+    lags = _lags_ms(setup, commits) if commits else []
+    print(level_text(options.job, shares, lags), flush=True)
 
 
-def _print_all(what: str, found: list[Measured]) -> None:
-    pauses = [one.pause for one in found]
-    print(
-        f"{what}: pause median {median(pauses):.0f} ms, worst {max(pauses):.0f} ms; whole median "
-        f"{median([one.whole for one in found]):.0f} ms"
-    )
+def _sampled(setup: Setup, follower: str, seconds: float) -> Commits | None:
+    """The batches of a follower; None: it has no checkpoint, since there is nothing to follow."""
+    phases = _standbys(setup)
+    checkpoint = setup.checkpoint(follower)
+    if checkpoint is None or any(one["phase"] == "waiting" for one in phases):
+        time.sleep(seconds)
+        return None
+    commits = Commits(checkpoint, SOURCE)
+    commits.sample_for(seconds)
+    return commits
+
+
+def _lags_ms(setup: Setup, commits: Commits) -> Sequence[float]:
+    """The lags of the owner's batches between the first and the last commit that were seen."""
+    times_ms = [one.at_ms for one in commits.found.values()] or [0.0]
+    written = [
+        Reached(
+            marker.written_at_ms,
+            {at.partition: end for at, end in marker.end.items() if at.topic == SOURCE},
+        )
+        for marker in markers_of(setup.stack, setup.network, setup.fragment)
+    ]
+    recent = [one for one in written if min(times_ms) <= one.at_ms <= max(times_ms)]
+    return lags_ms(recent, tuple(commits.found.values()))
+
+
+def _standbys(setup: Setup) -> list[dict[str, object]]:
+    rows = json.loads(setup.stack.medusa("status", setup.network, "-o", "json"))["fragments"]
+    return [one for row in rows for one in row["standbys"]]
+
+
+def _is_level(setup: Setup) -> bool:
+    found = _standbys(setup)
+    return bool(found) and all(one["level"] for one in found)
 
 
 if __name__ == "__main__":

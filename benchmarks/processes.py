@@ -61,12 +61,21 @@ def computed_s(root: int) -> float:
 
 def written_bytes(root: int) -> int:
     """Bytes that a process and all its descendants that run have caused to be written to disks."""
-    found = (line.partition(": ") for pid in descendants(root) for line in _lines(pid))
-    return sum(int(value) for name, _, value in found if name == "write_bytes")
+    return _io(root, "write_bytes")
 
 
-def _lines(pid: int) -> list[str]:
-    return _text(pid, "io").splitlines()
+def read_bytes(root: int) -> int:
+    """Bytes that a process and all its descendants that run have read.
+
+    From files, cached or not, and from Java's connections, whose reads are those of files.
+    """
+    return _io(root, "rchar")
+
+
+def _io(root: int, counter: str) -> int:
+    lines = (line for pid in descendants(root) for line in _text(pid, "io").splitlines())
+    found = (line.partition(": ") for line in lines)
+    return sum(int(value) for name, _, value in found if name == counter)
 
 
 def _ticks(pid: int) -> int:

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,12 +65,19 @@ def _jcmd(java: int, command: str) -> str:
 def state_bytes(folder: Path) -> int:
     """Size of all state-store files in the checkpoints below a folder."""
     return sum(
-        file.stat().st_size
+        size
         for state in folder.rglob("state")
         if (state.parent / "offsets").is_dir()
-        for file in state.rglob("*")
-        if file.is_file()
+        for size in sizes_in(state)
     )
+
+
+def sizes_in(folder: Path) -> Iterator[int]:
+    """Sizes of the files below a folder; of those that are removed meanwhile none."""
+    for path, _, files in os.walk(folder):
+        for file in files:
+            with suppress(OSError):
+                yield (Path(path) / file).stat().st_size
 
 
 @contextmanager

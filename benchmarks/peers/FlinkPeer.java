@@ -1,3 +1,7 @@
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.time.Duration;
 import java.util.Properties;
 import org.apache.flink.api.common.JobStatus;
@@ -14,6 +18,7 @@ import org.apache.flink.connector.kafka.source.enumerator.initializer.OffsetsIni
 import org.apache.flink.connector.kafka.source.reader.deserializer.KafkaRecordDeserializationSchema;
 import org.apache.flink.core.execution.CheckpointingMode;
 import org.apache.flink.core.execution.JobClient;
+import org.apache.flink.core.execution.SavepointFormatType;
 import org.apache.flink.streaming.api.datastream.DataStream;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 import org.apache.flink.streaming.api.functions.windowing.ProcessWindowFunction;
@@ -23,7 +28,12 @@ import org.apache.flink.util.Collector;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.producer.ProducerRecord;
 
-/** The benchmarks' jobs in Flink: exactly once, a checkpoint each second. Prints ready once it runs. */
+/**
+ * The benchmarks' jobs in Flink: exactly once, a checkpoint each second. Prints ready once it runs.
+ *
+ * <p>It starts from the savepoint of another process, if one is given, and waits until that is there. It stops with a
+ * savepoint once a file exists, and then only waits for its end.
+ */
 public final class FlinkPeer {
     private static final int CHECKPOINT_INTERVAL_MS = 1_000;
     private static final int TRANSACTION_TIMEOUT_MS = 600_000;
@@ -39,7 +49,8 @@ public final class FlinkPeer {
 
     public static void main(String[] arguments) throws Exception {
         FlinkPeer peer = new FlinkPeer(new Peer.Options(arguments));
-        try (StreamExecutionEnvironment environment = peer.environment()) {
+        String savepoint = peer.awaited();
+        try (StreamExecutionEnvironment environment = peer.environment(savepoint)) {
             peer.build(environment);
             JobClient job = environment.executeAsync(peer.options.text("name"));
             while (job.getJobStatus().get() != JobStatus.RUNNING) {
@@ -49,13 +60,48 @@ public final class FlinkPeer {
                 Thread.sleep(POLL_MS);
             }
             System.out.println("ready");
-            job.getJobExecutionResult().get();
+            peer.stopWhenAsked(job);
         }
         System.exit(1);
     }
 
-    private StreamExecutionEnvironment environment() {
+    /** The savepoint to start from, once it is there; empty: none is wanted. */
+    private String awaited() throws IOException, InterruptedException {
+        if (options.text("restore").isEmpty()) {
+            return "";
+        }
+        System.out.println("waits for a savepoint");
+        Path said = Path.of(options.text("restore"));
+        while (!Files.exists(said)) {
+            Thread.sleep(POLL_MS);
+        }
+        return Files.readString(said);
+    }
+
+    /** Returns only if the job has failed. */
+    private void stopWhenAsked(JobClient job) throws Exception {
+        Path stop = Path.of(options.text("stop"));
+        while (!Files.exists(stop)) {
+            if (job.getJobStatus().get().isTerminalState()) {
+                job.getJobExecutionResult().get();
+                return;
+            }
+            Thread.sleep(POLL_MS);
+        }
+        String folder = "file://" + options.text("scratch") + "/savepoints";
+        String savepoint = job.stopWithSavepoint(false, folder, SavepointFormatType.CANONICAL).get();
+        Path said = Path.of(options.text("savepoint"));
+        Path part = said.resolveSibling("savepoint.part");
+        Files.writeString(part, savepoint);
+        Files.move(part, said, StandardCopyOption.ATOMIC_MOVE);
+        Thread.currentThread().join();
+    }
+
+    private StreamExecutionEnvironment environment(String savepoint) {
         Configuration set = new Configuration();
+        if (!savepoint.isEmpty()) {
+            set.setString("execution.state-recovery.path", savepoint);
+        }
         set.setString("execution.checkpointing.storage", "filesystem");
         set.setString("execution.checkpointing.dir", "file://" + options.text("scratch") + "/checkpoints");
         set.setString("io.tmp.dirs", options.text("scratch"));

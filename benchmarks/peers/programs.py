@@ -54,6 +54,8 @@ class Job:
         grace_ms: how long Kafka Streams waits for late readings.
         standbys: how many standby replicas Kafka Streams keeps of each state.
         session_ms: how long an instance of Kafka Streams may be silent.
+        restore: the `savepoint` of another job, whose savepoint Flink starts from, once it is
+            there; None: it starts at once, without state.
     """
 
     name: str
@@ -66,6 +68,17 @@ class Job:
     grace_ms: int
     standbys: int = 0
     session_ms: int = 45_000
+    restore: Path | None = None
+
+    @property
+    def stop(self) -> Path:
+        """A file; once it exists, Flink stops with a savepoint."""
+        return self.scratch / "stop"
+
+    @property
+    def savepoint(self) -> Path:
+        """The file that then contains the path of the savepoint."""
+        return self.scratch / "savepoint"
 
     @property
     def reading_schema(self) -> Path:
@@ -93,6 +106,9 @@ class Job:
             "standbys": str(self.standbys),
             "session-ms": str(self.session_ms),
             "cores": str(CORES),
+            "restore": str(self.restore or ""),
+            "stop": str(self.stop),
+            "savepoint": str(self.savepoint),
         }
         return [word for name, value in named.items() for word in (f"--{name}", value)]
 

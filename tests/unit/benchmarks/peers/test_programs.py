@@ -1,6 +1,7 @@
 import doctest
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -55,3 +56,15 @@ def test_the_list_of_jars_has_every_direct_dependency_in_its_version() -> None:
     listed = {jar.path for jar in peer_jars().jars}
     assert required <= listed
     assert {path.partition("/")[0] for path in listed} == set(PEERS)
+
+
+def test_a_job_of_flink_starts_from_the_savepoint_of_another() -> None:
+    """The file that one writes is the one that the other waits for."""
+    following = replace(JOB, scratch=Path("/other"), restore=JOB.savepoint)
+    first, second = (
+        dict(zip(one.arguments()[::2], one.arguments()[1::2], strict=True))
+        for one in (JOB, following)
+    )
+    assert first["--restore"] == ""
+    assert second["--restore"] == first["--savepoint"] == "/scratch/savepoint"
+    assert first["--stop"] != second["--stop"]
