@@ -184,7 +184,6 @@ def moved(setup: Setup) -> Move:
     """Move a fragment to the other node, and measure."""
     owner = setup.owner
     to = setup.other(owner)
-    pid = setup.pid(to)
     time.sleep(BEFORE_S)
     began_s = time.monotonic()
     command = ("move", f"{setup.network}.{setup.fragment}", "--to", to, "-o", "json")
@@ -196,25 +195,29 @@ def moved(setup: Setup) -> Move:
         stderr=subprocess.PIPE,
         text=True,
     )
-    built = _built(setup, process, to, pid)
+    said: list[str] = []
+    built = _built(setup, process, said, to)
     out, errors = process.communicate(timeout=STARTED_WITHIN_S)
     if process.returncode:
-        raise SystemExit(f"medusa {' '.join(command)} failed:\n{out}{errors}")
+        raise SystemExit(f"medusa {' '.join(command)} failed:\n{out}{''.join(said)}{errors}")
     whole_ms = float(json.loads(out)["after_ms"])
     return _measured(setup.arrivals, began_s, time.monotonic(), whole_ms, built)
 
 
-def _built(setup: Setup, process: "subprocess.Popen[str]", to: str, pid: int) -> Built:
-    """Measure the target from the first line of the command on, until it is level."""
-    before = after = Used.of(pid)
+def _built(setup: Setup, process: "subprocess.Popen[str]", said: list[str], to: str) -> Built:
+    """Measure the target from when the command says that it builds, until it is level.
+
+    The lines of the command are added to `said`.
+    """
+    pid = setup.pid(to)
+    before = Used.of(pid)
     begun = False
     for line in process.stderr or ():
+        said.append(line)
         if f"{to} builds its state" in line:
             before, begun = Used.of(pid), True
         elif f"{to} is level" in line or f"{to} starts it" in line:
             break
-        else:
-            print(line, end="", file=sys.stderr)
     after = Used.of(pid)
     folder = setup.checkpoint(to) if begun else None
     size = sum(sizes_in(folder / "state")) if folder else 0
