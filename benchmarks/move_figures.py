@@ -12,7 +12,7 @@ BEFORE_S = 10.0
 """So long before a move latencies, and the usual time between deliveries, are measured."""
 AFTER_S = 5.0
 """So long after it its pause is."""
-MIB = 2**20
+KIB, MIB = 2**10, 2**20
 WANTED = 2.0
 """The owner's 99th percentile while a follower is built, beside that before, at most."""
 TAIL = 0.99
@@ -69,7 +69,7 @@ class Built:
     def __str__(self) -> str:
         return (
             f"built in {self.took_s:.1f} s by {self.cpu_s:.1f} s of processor time,"
-            f" {self.read / MIB:.1f} MiB read, {self.state / MIB:.1f} MiB of state"
+            f" {size_text(self.read)} read, {size_text(self.state)} of state"
         )
 
 
@@ -99,6 +99,15 @@ class Move:
             return text
         tails = tails_text(self.before_ms, self.meanwhile_ms)
         return f"{text}, {self.built}; {tails}"
+
+
+def size_text(size: float) -> str:
+    """A number of bytes.
+
+    >>> size_text(2_621_440), size_text(10_240)
+    ('2.5 MiB', '10.0 KiB')
+    """
+    return f"{size / MIB:.1f} MiB" if size >= MIB else f"{size / KIB:.1f} KiB"
 
 
 def tails_text(before_ms: Sequence[float], meanwhile_ms: Sequence[float]) -> str:
@@ -137,7 +146,7 @@ def summary(what: str, found: Sequence[Move]) -> str:
     )
     return (
         f"{text}\n  building, medians: {took_s:.1f} s, {cpu_s:.1f} s of processor time, "
-        f"{read / MIB:.1f} MiB read, {state / MIB:.1f} MiB of state"
+        f"{size_text(read)} read, {size_text(state)} of state"
         f"\n  the owner while followers are built: {tails} (wanted: {WANTED:.0f} at most)"
     )
 
