@@ -22,7 +22,7 @@ LONGER_MAX_S = 15.0
 """How much longer than until the takeover a cut lasts at most."""
 GIVES_UP_MAX_S = 5.0
 FENCED_WITHIN_S = 90.0
-ENTRIES = 1_000
+ENTRIES = 300
 """So many of the event log are read; a fault causes some ten a fragment."""
 
 
