@@ -4,6 +4,7 @@ import base64
 import json
 import time
 import uuid
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -32,8 +33,9 @@ _CONFIGURATION = """\
 process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@{host}:{controller_port}
-listeners=PLAINTEXT://{host}:{port},CONTROLLER://{host}:{controller_port}
-advertised.listeners=PLAINTEXT://{host}:{port}
+listeners={listeners},CONTROLLER://{host}:{controller_port}
+advertised.listeners={advertised}
+listener.security.protocol.map={protocols},CONTROLLER:PLAINTEXT
 controller.listener.names=CONTROLLER
 inter.broker.listener.name=PLAINTEXT
 log.dirs=data
@@ -58,6 +60,18 @@ log.cleaner.dedupe.buffer.size=16777216
 
 
 @dataclass(frozen=True, slots=True)
+class Listener:
+    """A port on loopback, and the one that clients that connect there are told to use.
+
+    They differ if something stands between the broker and these clients.
+    """
+
+    name: str
+    port: int
+    advertised_port: int
+
+
+@dataclass(frozen=True, slots=True)
 class Identity:
     """Identity of a broker's data folder, stored in its parent folder.
 
@@ -71,12 +85,22 @@ class Identity:
     format: int = IDENTITY_FORMAT
 
 
-def start_kafka(place: Place, port: int, cache: Path) -> tuple[Child, Identity]:
-    """Start the broker, after formatting its folder if it is new; `kafka_ready` waits for it."""
+def start_kafka(
+    place: Place, port: int, cache: Path, further: Sequence[Listener] = ()
+) -> tuple[Child, Identity]:
+    """Start the broker, after formatting its folder if it is new; `kafka_ready` waits for it.
+
+    Args:
+        place: its folder.
+        port: of its clients.
+        cache: of the jars.
+        further: listeners of other clients.
+    """
     folder = place.data / "kafka"
     class_path = kafka_classpath(cache)
     identity = _identity(folder)
-    text = _CONFIGURATION.format(host=LOOPBACK, port=port, controller_port=identity.controller_port)
+    listeners = (Listener("PLAINTEXT", port, port), *further)
+    text = configuration(listeners, identity.controller_port)
     write_file(folder / "server.properties", text)
     if not identity.formatted:
         _format(place, identity, class_path)
@@ -89,6 +113,17 @@ def start_kafka(place: Place, port: int, cache: Path) -> tuple[Child, Identity]:
         class_path=class_path,
     )
     return start_server(place, server), identity
+
+
+def configuration(listeners: Sequence[Listener], controller_port: int) -> str:
+    """The broker's properties."""
+    return _CONFIGURATION.format(
+        host=LOOPBACK,
+        listeners=",".join(f"{one.name}://{LOOPBACK}:{one.port}" for one in listeners),
+        advertised=",".join(f"{one.name}://{LOOPBACK}:{one.advertised_port}" for one in listeners),
+        protocols=",".join(f"{one.name}:PLAINTEXT" for one in listeners),
+        controller_port=controller_port,
+    )
 
 
 def kafka_ready(child: Child, port: int, identity: Identity, clock: Clock) -> None:

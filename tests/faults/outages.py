@@ -133,8 +133,9 @@ def _expire(world: World, running: Running, fragment: Fragment) -> None:
     world.trimmed.add(topic)
 
 
-def owns_all(world: World, node: Node) -> bool:
-    """Whether a node owns every fragment."""
+def owns_all(world: World, *nodes: Node) -> bool:
+    """Whether every fragment is owned by one of some nodes."""
+    names = {node.name for node in nodes}
     return all(
         (
             owner := world.catalog.owners.get(
@@ -142,7 +143,7 @@ def owns_all(world: World, node: Node) -> bool:
             )
         )
         is not None
-        and owner.node == node.name
+        and owner.node in names
         for running in world.networks
         for fragment in running.plan.fragments
     )

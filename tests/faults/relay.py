@@ -5,6 +5,7 @@ import selectors
 import socket
 import threading
 import time
+from dataclasses import dataclass
 from enum import Enum
 from types import TracebackType
 from typing import Self
@@ -19,21 +20,37 @@ class Line(Enum):
 
     OPEN = "open"
     FROZEN = "frozen"
-    """Connections stay open without data: a server that hangs."""
+    """Connections stay open without data: a server that hangs. Data on their way come later."""
     CUT = "cut"
     """Connections are closed, new ones too: a server that is down."""
 
 
-class Relay:
-    """Relays connections to one server on loopback; use it in `with`."""
+@dataclass(slots=True)
+class _End:
+    """One end of a connection: its peer, and what it has yet to take of the peer's data."""
 
-    def __init__(self, server_port: int) -> None:
+    peer: socket.socket
+    pending: bytes = b""
+
+
+class Relay:
+    """Relays connections to one server on loopback; use it in `with`.
+
+    An end that does not read delays only its own connection.
+
+    Args:
+        server_port: of the server.
+        port: where it listens; 0: any.
+    """
+
+    def __init__(self, server_port: int, port: int = 0) -> None:
         self._server_port = server_port
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server(("127.0.0.1", port))
         self.port: int = self._listener.getsockname()[1]
         self._line = Line.OPEN
         self._stopped = False
-        self._pairs: dict[socket.socket, socket.socket] = {}
+        self._ends: dict[socket.socket, _End] = {}
+        self._selector = selectors.DefaultSelector()
         self._thread = threading.Thread(target=self._run, name="relay", daemon=True)
 
     def __enter__(self) -> Self:
@@ -55,23 +72,23 @@ class Relay:
         self._line = line
 
     def _run(self) -> None:
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._listener, selectors.EVENT_READ)
+        with self._selector:
+            self._selector.register(self._listener, selectors.EVENT_READ)
             while not self._stopped:
                 if self._line is Line.FROZEN:
                     time.sleep(_POLL_S)
                     continue
                 if self._line is Line.CUT:
-                    self._drop_all(selector)
-                for key, _ in selector.select(_POLL_S):
+                    self._drop_all()
+                for key, events in self._selector.select(_POLL_S):
                     end = key.fileobj
                     if end is self._listener:
-                        self._accept(selector)
-                    elif isinstance(end, socket.socket) and end in self._pairs:
-                        self._pass_on(selector, end)
-            self._drop_all(selector)
+                        self._accept()
+                    elif isinstance(end, socket.socket) and end in self._ends:
+                        self._pass_on(end, events)
+            self._drop_all()
 
-    def _accept(self, selector: selectors.BaseSelector) -> None:
+    def _accept(self) -> None:
         client, _ = self._listener.accept()
         if self._line is Line.CUT:
             client.close()
@@ -81,30 +98,58 @@ class Relay:
         except OSError:  # the server is down
             client.close()
             return
-        self._pairs[client], self._pairs[server] = server, client
+        self._ends[client], self._ends[server] = _End(server), _End(client)
         for end in (client, server):
-            selector.register(end, selectors.EVENT_READ)
+            end.setblocking(False)
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._selector.register(end, selectors.EVENT_READ)
 
-    def _pass_on(self, selector: selectors.BaseSelector, end: socket.socket) -> None:
-        other = self._pairs[end]
+    def _pass_on(self, end: socket.socket, events: int) -> None:
+        peer = self._ends[end].peer
         try:
-            data = end.recv(_CHUNK)
-            if data:
-                other.sendall(data)
-                return
-        except OSError:
-            pass  # one side was closed: drop both below
-        self._drop(selector, end)
+            if events & selectors.EVENT_WRITE:
+                self._send(end)
+            if events & selectors.EVENT_READ:
+                data = end.recv(_CHUNK)
+                if not data:
+                    self._drop(end)
+                    return
+                self._ends[peer].pending = data
+                self._send(peer)
+        except OSError:  # one side was closed
+            self._drop(end)
+            return
+        self._watch(end)
+        self._watch(peer)
 
-    def _drop(self, selector: selectors.BaseSelector, end: socket.socket) -> None:
-        other = self._pairs.pop(end)
-        self._pairs.pop(other)
-        for each in (end, other):
-            selector.unregister(each)
+    def _send(self, end: socket.socket) -> None:
+        one = self._ends[end]
+        with contextlib.suppress(BlockingIOError):
+            one.pending = one.pending[end.send(one.pending) :]
+
+    def _watch(self, end: socket.socket) -> None:
+        """Read an end only while its peer has taken all, and write while it has not itself."""
+        one = self._ends[end]
+        events = 0 if self._ends[one.peer].pending else selectors.EVENT_READ
+        events |= selectors.EVENT_WRITE if one.pending else 0
+        if end not in self._selector.get_map():
+            if events:
+                self._selector.register(end, events)
+        elif events:
+            self._selector.modify(end, events)
+        else:
+            self._selector.unregister(end)
+
+    def _drop(self, end: socket.socket) -> None:
+        peer = self._ends.pop(end).peer
+        self._ends.pop(peer)
+        for each in (end, peer):
+            if each in self._selector.get_map():
+                self._selector.unregister(each)
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
             each.close()
 
-    def _drop_all(self, selector: selectors.BaseSelector) -> None:
-        while self._pairs:
-            self._drop(selector, next(iter(self._pairs)))
+    def _drop_all(self) -> None:
+        while self._ends:
+            self._drop(next(iter(self._ends)))

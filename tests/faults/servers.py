@@ -15,7 +15,7 @@ from typing import Self
 from brokers.embedded.control import take_lock
 from brokers.embedded.fetch import ensure_jars
 from brokers.embedded.java import find_java
-from brokers.embedded.kafka import Identity, kafka_ready, start_kafka
+from brokers.embedded.kafka import Identity, Listener, kafka_ready, start_kafka
 from brokers.embedded.processes import Child
 from brokers.embedded.servers import Place
 from brokers.embedded.stack import StackSettings
@@ -51,6 +51,8 @@ class Servers:
 
     def __init__(self, data: Path, cache: Path, clock: Clock) -> None:
         self.settings = StackSettings(data, cache, free_port(), free_port(), free_port())
+        self.cuttable = Listener("CUTTABLE", free_port(), free_port())
+        """Kafka's listener for nodes whose connections go through a relay at the second port."""
         self._clock = clock
         self._lock = take_lock(data, clock)
         java = find_java(os.environ)
@@ -83,9 +85,8 @@ class Servers:
     def begin(self, server: Server) -> None:
         """Start a server that does not run, without waiting until it is ready."""
         if server is Server.KAFKA:
-            child, identity = start_kafka(
-                self._place, self.settings.kafka_port, self.settings.cache
-            )
+            port, cache = self.settings.kafka_port, self.settings.cache
+            child, identity = start_kafka(self._place, port, cache, (self.cuttable,))
             self._kafka = _Kafka(child, identity)
         else:
             self._zookeeper = start_zookeeper(self._place, self.settings.zookeeper_port)

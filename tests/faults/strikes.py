@@ -19,6 +19,7 @@ from tests.faults.copies import (
     copy_takes_over_at_any_time,
     store_is_gone,
 )
+from tests.faults.cuts import owner_cut_from_both, owner_cut_from_kafka
 from tests.faults.moves import (
     moved,
     moved_both_killed,
@@ -373,6 +374,8 @@ FAULTS: Mapping[str, Fault] = {
         copy_is_fetched,
         store_is_gone,
         copy_killed,
+        owner_cut_from_kafka,
+        owner_cut_from_both,
         checkpoint_deleted,
         checkpoint_deleted_twice,
         checkpoint_older,

@@ -25,3 +25,10 @@ def test_a_fenced_zombie_writes_no_record(strike: Strike) -> None:
 def test_results_are_exact_after_kill_9_of_the_servers(strike: Strike) -> None:
     """Kafka and ZooKeeper are killed in turn while a stateless network runs."""
     strike(["map", "union"], ["kill_broker", "kill_zookeeper"])
+
+
+@pytest.mark.second_tier("test_a_fenced_zombie_writes_no_record, with a suspended node")
+@pytest.mark.parametrize("fault", ["owner_cut_from_kafka", "owner_cut_from_both"])
+def test_results_are_exact_when_the_owner_alone_is_cut_off(strike: Strike, fault: str) -> None:
+    """Secondaries take over; what the owner sends late is refused, and it can claim again."""
+    strike(["window"], [fault])
