@@ -78,6 +78,12 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--repeat", type=int, default=3, help="kills in each mode (%(default)s)")
     parser.add_argument("--rate", type=int, default=1_000, help="readings a second (%(default)s)")
     parser.add_argument("--seconds", type=int, default=60, help="without a fault (%(default)s)")
+    parser.add_argument(
+        "--up",
+        type=int,
+        default=60,
+        help="seconds between a start of a node and the next kill (%(default)s)",
+    )
     parser.add_argument("--kept", default="2m", help="by deduplicate (%(default)s)")
     parser.add_argument("--busy", action="store_true", help="the other node has work of its own")
     parser.add_argument(
@@ -137,7 +143,7 @@ def _measure_own(made: World, modes: Sequence[str], options: argparse.Namespace)
         _await_ready(made, found[0], mode)
         cost = _cost(made, found[0], nodes.values(), options.seconds)
         print(f"{mode}: {cost}", flush=True)
-        kills = list(_kills(made, found[0], nodes, mode, options.repeat))
+        kills = list(_kills(made, found[0], nodes, mode, options))
         if kills:
             print(f"{mode}: {text_of(kills)}; worst {worst_of(kills)}", flush=True)
         rows.append(Row(mode, cost, tuple(one.gap for one in kills)))
@@ -198,13 +204,18 @@ def _cost(made: World, running: Running, nodes: Iterable[Node], seconds: int) ->
 
 
 def _kills(
-    made: World, running: Running, nodes: Mapping[str, Node], mode: str, repeat: int
+    made: World,
+    running: Running,
+    nodes: Mapping[str, Node],
+    mode: str,
+    options: argparse.Namespace,
 ) -> Iterator[Parts]:
     """Kill the owner again and again."""
+    up_s: int = options.up
     (fragment,) = running.plan.fragments
-    for _ in range(repeat):
+    for _ in range(options.repeat):
         _await_ready(made, running, mode)
-        time.sleep(SETTLE_S)
+        time.sleep(up_s)  # a node that has just started has a Java that is slow
         owner = made.catalog.owners.get(fragment.names.network, fragment.name)
         assert owner is not None  # noqa: S101 - it runs
         began, epoch = time.monotonic(), epoch_of(running, fragment)
