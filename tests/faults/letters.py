@@ -20,12 +20,14 @@ Derived = tuple[Mapping[str, Any], int]
 class Accepted:
     """The sent records, and those that each fragment has accepted.
 
-    `late`: the results of other fragments that were late for a fragment.
+    `late`: the results of other fragments that were late for a fragment; `own`: topics that one
+    fragment alone reads, whatever their stream: redrive topics.
     """
 
     sent: tuple[Sent, ...]
     letters: tuple[Letter, ...]
     late: Mapping[FragmentName, tuple[Derived, ...]] = field(default_factory=dict)
+    own: Mapping[TopicName, FragmentName] = field(default_factory=dict)
 
     def of(self, fragment: str, stream: str, port: str | None = None) -> tuple[Sent, ...]:
         """The records of a stream that a fragment has accepted.
@@ -47,6 +49,7 @@ class Accepted:
             record
             for record in self.sent
             if record.stream == stream and record.fields is not None and record.place not in refused
+            if self.own.get(record.place.topic, fragment) == fragment
         )
 
     def closed(self, fragment: str) -> Mapping[Place, int]:
