@@ -8,6 +8,7 @@ from brokers.records import KafkaRecord
 from pipeline.ids import FragmentName, Millis, TopicName
 from pipeline.lanes.dead_letter_reasons import LATENESS, Reason
 from pipeline.lanes.dead_letters import PREFIX
+from pipeline.names import is_redrive
 from tests.faults.history import Fate, Finding, Kind, Letter, Place, Sent, place_of
 
 Read = Mapping[FragmentName, frozenset[TopicName]]
@@ -164,7 +165,7 @@ def _judge(letter: Letter, origin: Place, record: Sent | None, read: Read) -> It
 
 
 def _judge_late(letter: Letter, record: Sent) -> Iterator[Finding]:
-    if record.fate is not Fate.MAYBE_LATE:
+    if record.fate is not Fate.MAYBE_LATE and not is_redrive(record.place.topic):
         text = f"{record.place} was sent in time, but {letter.place} calls it late"
         yield Finding(Kind.LATE, text)
     yield from _judge_closed(letter)

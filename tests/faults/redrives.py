@@ -29,6 +29,7 @@ AHEAD_MAX_MS = 30_000
 redrive some are late then, and most are not."""
 ON_THEIR_WAY_S = 2.0
 """Records that were produced before are in the topic after this time."""
+PROBED = [{"name": "number", "type": "int"}]
 AT_ONCE = 200
 """Most dead letters of one redrive: those that are refused again would become ever more."""
 
@@ -87,8 +88,8 @@ def one_round(
         RunFailedError: the ids of schemas are not assigned in order, or a command failed.
     """
     wanted = [(name, stream.name) for name, case in cases.items() for stream in case.streams]
-    text = json.dumps({"type": "record", "name": "Probe", "fields": [], "doc": f"{time.time_ns()}"})
-    last = world.registry.register("faults-probe-value", text)
+    probe = {"type": "record", "name": "Probe", "fields": PROBED, "doc": f"{time.time_ns()}"}
+    last = world.registry.register("faults-probe-value", json.dumps(probe))
     coming.ids = {one: SchemaId(last + 1 + number) for number, one in enumerate(wanted)}
     ids = dict(coming.ids)
     time.sleep(lasts_s)
