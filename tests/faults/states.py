@@ -95,6 +95,8 @@ def copied(folder: Path, to: Path) -> Path:
 
 def stores(spark: SparkSession, folder: Path, batch: int) -> Stores:
     """All rows of the state after a batch."""
+    # State stores report to a coordinator, which Spark starts with its manager of queries.
+    assert spark.streams.active == []
     metadata = spark.read.format("state-metadata").load(str(folder)).collect()
     found: dict[str, Counter[str]] = {}
     for operator, store in sorted({(one.operatorId, one.stateStoreName) for one in metadata}):
