@@ -42,6 +42,8 @@ class Kind(Enum):
     PROMISE = "broken promise"
     LATE = "late"
     LETTER = "dead letter"
+    STATE = "another state"
+    FOLLOWER = "follower"
 
 
 @dataclass(frozen=True, slots=True, order=True)

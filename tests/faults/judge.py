@@ -11,6 +11,7 @@ from pipeline.lanes.dead_letter_reasons import LATENESS
 from pipeline.lanes.result_headers import LATE_RESULT
 from pipeline.markers.codec import decode_boundary, decode_marker
 from pipeline.markers.signals import is_activity
+from pipeline.names import is_redrive
 from tests.faults.case import Case
 from tests.faults.history import Finding, Kind, Letter, Place, Row, Seen, Sent, Value, place_of
 from tests.faults.lanes import (
@@ -130,7 +131,8 @@ def judge(case: Case, network: str, history: History, decode: Decode) -> Verdict
     ]
     findings += check_lanes(history)
     late = {f.name: tuple(_too_late(f.name, letters, marked, decode)) for f in history.fragments}
-    results = case.reference(Accepted(history.sent, letters, late))
+    own = {topic: f.name for f in history.fragments for topic in f.reads if is_redrive(topic)}
+    results = case.reference(Accepted(history.sent, letters, late, own))
     topics = {fragment.name: fragment.output for fragment in history.fragments}
     count = 0
     for box, columns in case.columns.items():

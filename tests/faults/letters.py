@@ -8,6 +8,7 @@ from brokers.records import KafkaRecord
 from pipeline.ids import FragmentName, Millis, TopicName
 from pipeline.lanes.dead_letter_reasons import LATENESS, Reason
 from pipeline.lanes.dead_letters import PREFIX
+from pipeline.names import is_redrive
 from tests.faults.history import Fate, Finding, Kind, Letter, Place, Sent, place_of
 
 Read = Mapping[FragmentName, frozenset[TopicName]]
@@ -20,12 +21,14 @@ Derived = tuple[Mapping[str, Any], int]
 class Accepted:
     """The sent records, and those that each fragment has accepted.
 
-    `late`: the results of other fragments that were late for a fragment.
+    `late`: the results of other fragments that were late for a fragment; `own`: topics that one
+    fragment alone reads, whatever their stream: redrive topics.
     """
 
     sent: tuple[Sent, ...]
     letters: tuple[Letter, ...]
     late: Mapping[FragmentName, tuple[Derived, ...]] = field(default_factory=dict)
+    own: Mapping[TopicName, FragmentName] = field(default_factory=dict)
 
     def of(self, fragment: str, stream: str, port: str | None = None) -> tuple[Sent, ...]:
         """The records of a stream that a fragment has accepted.
@@ -47,6 +50,7 @@ class Accepted:
             record
             for record in self.sent
             if record.stream == stream and record.fields is not None and record.place not in refused
+            if self.own.get(record.place.topic, fragment) == fragment
         )
 
     def closed(self, fragment: str) -> Mapping[Place, int]:
@@ -161,7 +165,7 @@ def _judge(letter: Letter, origin: Place, record: Sent | None, read: Read) -> It
 
 
 def _judge_late(letter: Letter, record: Sent) -> Iterator[Finding]:
-    if record.fate is not Fate.MAYBE_LATE:
+    if record.fate is not Fate.MAYBE_LATE and not is_redrive(record.place.topic):
         text = f"{record.place} was sent in time, but {letter.place} calls it late"
         yield Finding(Kind.LATE, text)
     yield from _judge_closed(letter)

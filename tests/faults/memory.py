@@ -32,7 +32,7 @@ from tests.faults.feed import Encoder, encoders
 from tests.faults.history import Fate, Place, Sent
 from tests.faults.judge import History, Verdict, judge
 from tests.faults.reads import Reads
-from tests.faults.world import topics_of
+from tests.faults.topics import topics_of
 
 START_MS = Millis(1_767_225_600_000)
 """The first event time, and the time of producers' clocks."""

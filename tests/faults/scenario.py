@@ -9,7 +9,7 @@ from random import Random
 from tests.faults.case import Case
 from tests.faults.feed import Feeder, encoders
 from tests.faults.history import Finding
-from tests.faults.judge import Verdict, judge
+from tests.faults.judge import History, Verdict, judge
 from tests.faults.strikes import Fault
 from tests.faults.world import Running, World
 
@@ -18,6 +18,7 @@ CALM_MIN_S, CALM_MAX_S = 0.5, 4.0
 BEGINS_MS_AGO = 60_000
 """Event time starts in the past, so that it is never later than the clock."""
 Tell = Callable[[str], None]
+Prepare = Callable[[History], History]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +61,13 @@ def run(
     random = Random(seed)
     restarts = world.restarts
     now_ms = time.time_ns() // 1_000_000
-    networks = [_begin(world, case, f"{case.name}_{now_ms % 10_000_000}", random) for case in cases]
+    networks = [begin(world, case, f"{case.name}_{now_ms % 10_000_000}", random) for case in cases]
     if not world.node.running:
         world.restart()
     world.await_stable(now_ms)
     tell(f"{', '.join(one.running.network for one in networks)}: running")
     struck = [_strike(world, fault, random, tell) for fault in faults]
-    verdicts = [_settle(world, fed, tell) for fed in networks]
+    verdicts = [settle(world, fed, tell) for fed in networks]
     for fed in networks:
         world.remove(fed.running)
     return Report(seed, tuple(struck), tuple(verdicts), world.restarts - restarts)
@@ -84,15 +85,16 @@ def _strike(world: World, fault: Fault, random: Random, tell: Tell) -> Struck:
 
 
 @dataclass(frozen=True, slots=True)
-class _Fed:
-    """A case with a running network."""
+class Begun:
+    """A case with a running, fed network."""
 
     case: Case
     running: Running
     feeder: Feeder
 
 
-def _begin(world: World, case: Case, network: str, random: Random) -> _Fed:
+def begin(world: World, case: Case, network: str, random: Random) -> Begun:
+    """Deploy a case, and start to feed and to observe it."""
     schemas = {f"{stream.name}.avsc": json.dumps(stream.schema) for stream in case.streams}
     files = {**schemas, **case.files}
     plan = world.deploy(network, case.document.replace("{name}", network), files)
@@ -103,14 +105,17 @@ def _begin(world: World, case: Case, network: str, random: Random) -> _Fed:
         Random(random.random()),
         time.time_ns() // 1_000_000 - BEGINS_MS_AGO,
     )
-    return _Fed(case, world.run(network, plan, feeder), feeder)
+    return Begun(case, world.run(network, plan, feeder), feeder)
 
 
-def _settle(world: World, fed: _Fed, tell: Tell) -> Verdict:
-    """Wait for all results of the sent records, and check them."""
+def settle(world: World, fed: Begun, tell: Tell, prepare: Prepare = lambda one: one) -> Verdict:
+    """Wait for all results of the sent records, and check them.
+
+    `prepare`: adds to a history what else was sent.
+    """
     running = fed.running
     world.await_complete(running, fed.feeder.finish())
-    history = world.history(running, fed.feeder.sent)
+    history = prepare(world.history(running, fed.feeder.sent))
     verdict = judge(fed.case, running.network, history, world.decoder())
     tell(str(verdict))
     return verdict

@@ -4,7 +4,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,19 +24,19 @@ from pipeline.errors import ExitCode, MedusaError
 from pipeline.ids import NetworkId, NetworkName, ParticipantId, TopicName
 from pipeline.markers.codec import decode_marker
 from pipeline.markers.commit_marker import CommitMarker
-from pipeline.names import Znodes, boundaries_topic
-from pipeline.network.model import ExternalStream
+from pipeline.names import Znodes
 from pipeline.planner import planner
 from pipeline.planner.plan import Fragment, Plan
 from pipeline.system_clock import SystemClock
 from schemas import codec, wire
 from schemas.client import RegistryClient
 from tests.faults.history import Sent
-from tests.faults.judge import Decode, FragmentTopics, History
+from tests.faults.judge import Decode, History
 from tests.faults.nodes import STORE, Node, node_settings
 from tests.faults.observe import Observer, read_all, read_logs
 from tests.faults.reads import Reads
 from tests.faults.servers import Servers
+from tests.faults.topics import topics_of
 
 ANSWERS_WITHIN_S = 15.0
 READY_WITHIN_S = 120.0
@@ -239,8 +239,15 @@ class World:
         with suppress(RunFailedError):
             self.medusa("destroy", running.network, "--yes", f"--timeout={REMOVED_WITHIN_S:g}")
 
-    def medusa(self, *arguments: str) -> None:
+    def medusa(self, *arguments: str, fine: Collection[int] = (ExitCode.DONE,)) -> str:
         """Run one `medusa` command as a process; again if it asks for it, as when lanes start.
+
+        Args:
+            arguments: of the command.
+            fine: its expected exit codes.
+
+        Returns:
+            Its output.
 
         Raises:
             RunFailedError: it failed, with its output, or it took too long.
@@ -249,8 +256,9 @@ class World:
         done = next((one for one in tries if one.returncode != ExitCode.TRY_AGAIN), None)
         if done is None:
             raise RunFailedError(f"medusa {arguments[0]} wants to be tried again and again")
-        if done.returncode:
+        if done.returncode not in fine:
             raise RunFailedError(f"medusa {arguments[0]}: {done.stdout}{done.stderr}")
+        return done.stdout
 
     def _run(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         settings = {**node_settings(self.stack, self.folder), "data": str(self.node.data)}
@@ -390,7 +398,8 @@ class World:
 
         Without a list of sent records (`sent` is empty) the input is not read.
         """
-        fragments = tuple(topics_of(fragment) for fragment in running.plan.fragments)
+        redriven = self.admin.describe(f.names.redrive for f in running.plan.fragments).keys()
+        fragments = tuple(topics_of(fragment, redriven) for fragment in running.plan.fragments)
         inputs = {t for f in fragments for t in f.reads} if sent else set()
         topics = tuple(sorted({t for f in fragments for t in f.all} | inputs))
         bootstrap = self.stack.kafka_bootstrap_servers
@@ -422,23 +431,6 @@ class World:
             return found
 
         return fields
-
-
-def topics_of(fragment: Fragment) -> FragmentTopics:
-    """The topics that a fragment writes, and those of external streams that it reads."""
-    names = fragment.names
-    return FragmentTopics(
-        name=fragment.name,
-        output=fragment.output.topic,
-        boundaries=boundaries_topic(fragment.output.topic),
-        dead_letters=names.dead_letters,
-        markers=names.markers,
-        reads=frozenset(
-            TopicName(source.topic)
-            for source in fragment.inputs
-            if isinstance(source, ExternalStream)
-        ),
-    )
 
 
 @contextmanager
