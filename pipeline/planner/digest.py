@@ -44,7 +44,9 @@ _LEFT_OUT: Mapping[type, frozenset[str]] = MappingProxyType(
         Column: frozenset({"form"}),
         Expression: frozenset({"text", "columns", "origin", "form"}),
         # An unreadable field is no column, so no box reads it.
-        ExternalStream: frozenset({"subject", "partitions", "retention_ms", "unreadable"}),
+        ExternalStream: frozenset(
+            {"subject", "partitions", "retention_ms", "unreadable", "silence_declared"}
+        ),
         # Only affects when event time advances.
         DerivedStream: frozenset({"partitions", "lateness_ms"}),
         # Where and when a fragment runs, and who follows it, changes nothing of what it does.
@@ -74,7 +76,7 @@ def state_digest(fragment: Fragment) -> str:
         "inputs": [_state_of(stream) for stream in fragment.inputs],
         "boxes": _placed_boxes(fragment, fragment.boxes),
     }
-    if fragment.output.corrections and fragment.traits.keeps is Keeps.ROWS:
+    if fragment.identified and fragment.traits.keeps is Keeps.ROWS:
         plain["ids"] = True  # waiting rows keep theirs
     return _hash(plain)
 
