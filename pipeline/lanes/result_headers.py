@@ -15,3 +15,8 @@ CORRECTION = "medusa.correction"
 LATE_RESULT = "medusa.late"
 """Of a result of a stateless lane at or below the lane's promise: the promised event time in
 milliseconds, in decimal. Readers decide how to handle it."""
+
+GENERATION = "medusa.generation"
+"""Of each record of a tentative topic: the fork's generation, as text."""
+DONE = "medusa.done"
+"""Of a done mark: the event time in milliseconds that the stable boundary has passed, as text."""
