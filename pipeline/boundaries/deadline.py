@@ -8,7 +8,7 @@ been wanted for 0.9 X, less the time that a batch takes, is due.
 While a lane is behind its inputs nothing is due: X says nothing about the past.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -23,6 +23,8 @@ from pipeline.markers.positions import InputPartition
 RESOLUTION: Final = 50
 """Event times that are first wanted within this part of the bound count as wanted from the first
 of these moments on: so the number of moments that are kept has a limit."""
+_OUTER: Final = 2
+"""Moments that are kept of those older than the bound: the first and the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +33,16 @@ class Wanted:
 
     Args:
         event_ms: the event time.
-        causes: the external partitions that are not as far.
+        alone: the event time that each external partition alone would lead to; None: it has had no
+            record. Those that are idle or step aside are left out.
     """
 
     event_ms: Millis
-    causes: frozenset[InputPartition] = frozenset()
+    alone: Mapping[InputPartition, Millis | None]
+
+    def missing(self, event_ms: Millis) -> frozenset[InputPartition]:
+        """The partitions that have not passed an event time."""
+        return frozenset(at for at, ms in self.alone.items() if ms is None or ms < event_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +63,14 @@ class Watch:
         level_ms: since when the lane has read what its topics had `bound_ms` before; None: it is
             behind.
         before: the ends that it has to have read to be level.
-        causes: what held event time back when last looked at.
+        wanted: what was wanted when last looked at; None: nothing.
     """
 
     bound_ms: int
     moments: tuple[Since, ...] = ()
     level_ms: SteadyMillis | None = None
     before: Ends | None = None
-    causes: frozenset[InputPartition] = frozenset()
+    wanted: Wanted | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +80,8 @@ class Held:
     Args:
         since_ms: since when the first of them is wanted (steady time).
         counts_ms: since when that counts, because the lane was level; None: it is behind.
-        event_ms: the event time that is wanted now.
-        causes: the external partitions that hold it back.
+        event_ms: the event time that would release them.
+        causes: the external partitions that have not passed it.
     """
 
     since_ms: SteadyMillis
@@ -109,11 +116,10 @@ def wanted(time: LaneTime, ends: Ends | None, now_ms: SteadyMillis) -> Wanted | 
     target = least_active(tuple(found.values()))
     if target is None:
         return None
-    event_ms = target.at_ms
-    causes = (
-        at for at, ms in behind.items() if ms is None or ms - late_ms[at.input] - 1 < event_ms
-    )
-    return Wanted(event_ms, frozenset(causes))
+    alone = {
+        at: None if ms is None else Millis(ms - late_ms[at.input] - 1) for at, ms in behind.items()
+    }
+    return Wanted(target.at_ms, alone)
 
 
 def look(watch: Watch, time: LaneTime, ends: Ends | None, now_ms: SteadyMillis) -> Watch:
@@ -130,22 +136,25 @@ def look(watch: Watch, time: LaneTime, ends: Ends | None, now_ms: SteadyMillis) 
     in_force = time.release.in_force_ms
     moments = tuple(one for one in watch.moments if in_force is None or one.event_ms > in_force)
     if found is None:
-        return replace(watch, moments=moments, causes=frozenset())
+        return replace(watch, moments=moments, wanted=None)
     if in_force is None or found.event_ms > in_force:
         moments = _added(moments, Since(found.event_ms, now_ms), watch.bound_ms)
-    return replace(watch, moments=moments, causes=found.causes)
+    return replace(watch, moments=moments, wanted=found)
 
 
 def held(watch: Watch, time: LaneTime) -> Held | None:
-    """The results of a lane that are held back, if event time would release any."""
-    if not watch.causes:
+    """The results of a lane that are held back, if event time would release any.
+
+    What every partition has passed is not held back: it is about to be released.
+    """
+    if watch.wanted is None:
         return None
+    shape, release, level_ms = time.profile.shape, time.release, watch.level_ms
     for one in watch.moments:
-        boundary = StreamBoundary(one.event_ms)
-        if releases.next_move(time.profile.shape, time.release, boundary) is not None:
-            level_ms = watch.level_ms
+        causes = watch.wanted.missing(one.event_ms)
+        if causes and releases.next_move(shape, release, StreamBoundary(one.event_ms)) is not None:
             counts_ms = None if level_ms is None else max(one.since_ms, level_ms)
-            return Held(one.since_ms, counts_ms, watch.moments[-1].event_ms, watch.causes)
+            return Held(one.since_ms, counts_ms, one.event_ms, causes)
     return None
 
 
@@ -207,5 +216,5 @@ def _added(moments: tuple[Since, ...], one: Since, bound_ms: int) -> tuple[Since
     if len(moments) > 1 and one.since_ms - moments[-1].since_ms < apart_ms:
         return (*moments[:-1], Since(one.event_ms, moments[-1].since_ms))
     old = [at for at in moments if at.since_ms <= one.since_ms - bound_ms]
-    kept = moments if len(old) <= 2 else (old[0], old[-1], *moments[len(old) :])
+    kept = moments if len(old) <= _OUTER else (old[0], old[-1], *moments[len(old) :])
     return (*kept, one)

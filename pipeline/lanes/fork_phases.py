@@ -15,8 +15,10 @@ from typing import Final
 
 from pipeline.availability import Availability, Policy
 from pipeline.boundaries.deadline import Held, Watch, wanted_before
+from pipeline.boundaries.lane_time import Steered
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import Millis, SteadyMillis
+from pipeline.markers.positions import InputPartition
 
 WAIT_PART: Final = 0.9
 """The part of the bound after which results are published, as in Borealis."""
@@ -143,28 +145,36 @@ def next_event(
     return ForkEvent.EXPIRED if phase is ForkPhase.READY and held_ms >= waits else None
 
 
-def limit_ms(
+def steered(
     watch: Watch,
+    before: Steered,
     availability: Availability,
     measured: Measured,
     now_ms: SteadyMillis,
-) -> Millis | None:
-    """How far the event time of a publishing fork may move now; None: as far as its inputs allow.
+) -> Steered:
+    """How the event time of a publishing fork moves now.
 
-    With the policy `delay` each result waits as long as the first one did.
+    Partitions that have not passed what was wanted when the wait began step aside, until the fork
+    ends: what they bring later is for the stable lane. With the policy `process` the others are
+    waited for as by any lane; with `delay` each result waits as long as the first one did.
 
     Args:
-        watch: of its stable lane.
+        watch: of the fork; when it begins to publish, of its stable lane.
+        before: how it has moved until now.
         availability: of its fragment.
         measured: how long its parts take.
         now_ms: steady time.
     """
-    if availability.policy is Policy.PROCESS:
-        return None
-    found = wanted_before(watch, now_ms - waits_ms(availability, measured))
-    return Millis(0) if found is None else found
+    due_ms = wanted_before(watch, now_ms - waits_ms(availability, measured))
+    missing = frozenset[InputPartition]()
+    if due_ms is not None and watch.wanted is not None:
+        missing = watch.wanted.missing(due_ms)
+    limit_ms = None
+    if availability.policy is not Policy.PROCESS:
+        limit_ms = max(due_ms or Millis(0), before.most_ms or Millis(0))
+    return Steered(before.without | missing, limit_ms)
 
 
 def rest_ms(failures: int) -> int:
     """How long a fork rests after so many failures in a row."""
-    return min(RETRY_MOST_MS, RETRY_MS * 2 ** min(failures - 1, 16))
+    return min(RETRY_MOST_MS, RETRY_MS << min(failures - 1, 16))

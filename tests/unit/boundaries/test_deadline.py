@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.boundaries.deadline import Held, Since, Watch, held, look, wanted, wanted_before
+from pipeline.boundaries.deadline import (
+    Held,
+    Since,
+    Wanted,
+    Watch,
+    held,
+    look,
+    wanted,
+    wanted_before,
+)
 from pipeline.boundaries.ends import Ends
 from pipeline.boundaries.external import StreamBoundary
 from pipeline.boundaries.lane_time import LaneTime, Steered, begin, input_times
@@ -65,20 +74,19 @@ def later(ms: int) -> SteadyMillis:
 
 
 def test_the_fastest_partition_decides_what_is_wanted() -> None:
-    """The other one is the cause; with equal progress there is none."""
+    """The other one is missing, as far as it has not passed that."""
     found = wanted(running((100, 40), 9), all_read(), START_MS)
     assert found is not None
-    assert (found.event_ms, found.causes) == (99, {at(SOON, 1)})
-    found = wanted(running((100, 100), 9), all_read(), START_MS)
-    assert found is not None
-    assert found.causes == frozenset()
+    assert found == Wanted(Millis(99), {at(SOON, 0): Millis(99), at(SOON, 1): Millis(39)})
+    assert found.missing(Millis(40)) == {at(SOON, 1)}
+    assert not found.missing(Millis(39))
 
 
 def test_a_partition_that_never_had_a_record_is_a_cause() -> None:
     """If silence means missing records."""
     found = wanted(running((100, None), None), all_read(), START_MS)
     assert found is not None
-    assert found.causes == {at(SOON, 1)}
+    assert found.missing(Millis(0)) == {at(SOON, 1)}
 
 
 def test_nothing_is_wanted_before_a_record_came() -> None:
@@ -95,7 +103,8 @@ def test_the_lateness_of_inputs_is_no_delay() -> None:
     time = replace(time, progress=progress, positions=place)
     found = wanted(time, ends_of((SOON, (5, 5)), (slow, (1, 1))), START_MS)
     assert found is not None
-    assert (found.event_ms, found.causes) == (69_999, {at(slow, 1)})
+    assert found.event_ms == 69_999
+    assert found.missing(found.event_ms) == {at(slow, 1)}
 
 
 def test_a_derived_input_holds_back_what_is_wanted_and_is_no_cause() -> None:
@@ -107,7 +116,8 @@ def test_a_derived_input_holds_back_what_is_wanted_and_is_no_cause() -> None:
     found = promising(Situation(time, None, ends), 50, 3, 3).time  # type: ignore[arg-type]
     found_now = wanted(found, ends, START_MS)
     assert found_now is not None
-    assert (found_now.event_ms, found_now.causes) == (50, {at(SOON, 1)})
+    assert found_now.event_ms == 50
+    assert found_now.missing(found_now.event_ms) == {at(SOON, 1)}
 
 
 @given(
@@ -118,17 +128,18 @@ def test_without_the_causes_event_time_is_what_is_wanted(
     progress: list[int | None], shape: Shape
 ) -> None:
     """So a fork that leaves them out reaches it."""
-    time, ends = running(tuple(progress), 9, shape=shape), all_read(START_MS, *(5 for _ in progress))
+    time = running(tuple(progress), 9, shape=shape)
+    ends = all_read(START_MS, *(5 for _ in progress))
     found = wanted(time, ends, START_MS)
     if found is None:
         assert all(one is None for one in progress)
         return
-    aside = replace(time, steered=Steered(found.causes))
+    aside = replace(time, steered=Steered(found.missing(found.event_ms)))
     left = input_times(aside, ends, START_MS)[SOON.stream]
     assert left.boundary == StreamBoundary(found.event_ms)
     whole = wanted(aside, ends, START_MS)
     assert whole is not None
-    assert whole.causes == frozenset()
+    assert not whole.missing(whole.event_ms)
 
 
 # --- since when -----------------------------------------------------------------------------------
@@ -159,8 +170,16 @@ def test_nothing_is_held_once_it_is_in_force() -> None:
     assert watch.moments == ()
 
 
+def test_a_partition_that_is_a_little_behind_holds_nothing_back_that_it_has_passed() -> None:
+    """The other one has gone on: only what comes after counts, and it is young."""
+    watch = watched([(0, running((30, 5), 9)), (800, running((50, 35), 9))])
+    found = held(watch, running((50, 35), 9))
+    assert found is not None
+    assert (found.since_ms, found.event_ms) == (later(800), 49)
+
+
 def test_nothing_counts_while_a_lane_is_behind() -> None:
-    """X says nothing about the past; what is held counts from the moment on at which it is level."""
+    """X says nothing about the past: what is held counts once the lane is level."""
     time = running((30, 5), 9)
     unread = all_read(START_MS, 5, 9)
     watch = look(Watch(BOUND_MS), time, unread, START_MS)
@@ -184,7 +203,9 @@ def test_a_partition_without_an_answer_does_not_make_a_lane_behind() -> None:
         gone = replace(all_read(later(ms)), by_topic={SOON.topic: {0: Offset(5)}})
         watch = look(watch, time, gone, later(ms))
     assert watch.level_ms == later(100)
-    assert watch.causes == {at(SOON, 1)}
+    found = held(watch, time)
+    assert found is not None
+    assert found.causes == {at(SOON, 1)}
 
 
 @given(st.lists(st.tuples(st.integers(1, 400), st.integers(0, 300)), min_size=1, max_size=300))

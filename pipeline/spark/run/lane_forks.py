@@ -1,0 +1,363 @@
+"""The forks of one stable lane: begun when its results are due, ended when it goes on.
+
+A thread looks at the lane's event time some times within the availability bound, and does what
+`pipeline/lanes/fork_phases.py` decides. Nothing here holds the stable lane up, and no error of a
+fork ends it.
+"""
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from brokers.records import Ends
+from pipeline.boundaries.deadline import Held, Watch, held, look
+from pipeline.boundaries.lane_time import Steered
+from pipeline.clock import steady_ms
+from pipeline.errors import BrokenInvariantError, MedusaError
+from pipeline.ids import BatchId, Millis, SteadyMillis, TopicId
+from pipeline.lanes.fork_phases import (
+    TRANSITIONS,
+    ForkEvent,
+    ForkPhase,
+    Measured,
+    after,
+    next_event,
+    rest_ms,
+    steered,
+)
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.spark.run.fork import Fork, StableState
+from pipeline.spark.run.lane_host import LaneHost
+from pipeline.spark.run.lane_inputs import LaneInputs
+from pipeline.spark.run.lane_planner import LanePlanner
+from pipeline.spark.run.lane_settings import LaneSettings
+from pipeline.spark.run.tentative_topic import Counts, Places, TentativeTopic
+from pipeline.spark.write.tentative_sink import ForkBatch
+from pipeline.tentative.generation import Generation
+
+LOOKS: Final = 30
+"""How often a lane is looked at within its bound."""
+LOOK_LEAST_S, LOOK_MOST_S = 0.02, 0.2
+SETTLE_S: Final = 0.5
+"""How often tentative results are settled."""
+MARKERS_KEPT: Final = 64
+END_S: Final = 30.0
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Running:
+    """A fork that runs.
+
+    Args:
+        generation: of its results.
+        fork: the fork.
+        begun_ms: when it was begun (steady time).
+        watch: of its event time.
+        steered: how that moves.
+        is_prepared: whether its query has executed a batch.
+        error: it has failed; None: it has not.
+        has_ended: whether it has.
+    """
+
+    generation: Generation
+    fork: Fork
+    begun_ms: SteadyMillis
+    watch: Watch
+    steered: Steered
+    is_prepared: bool = False
+    error: MedusaError | None = None
+    has_ended: threading.Event = field(default_factory=threading.Event)
+
+
+@dataclass(frozen=True, slots=True)
+class Tentative:
+    """What there is to say of the tentative results of a lane.
+
+    Args:
+        phase: of its fork.
+        held: what the lane holds back; None: nothing.
+        generation: of the fork that runs; None: none does.
+        counts: what became of its results.
+    """
+
+    phase: ForkPhase
+    held: Held | None
+    generation: Generation | None
+    counts: Counts
+
+
+class LaneForks:
+    """Begins and ends the forks of one lane, and settles what they have published.
+
+    Args:
+        settings: of the lane.
+        host: of its node.
+        planner: of the lane.
+    """
+
+    def __init__(self, settings: LaneSettings, host: LaneHost, planner: LanePlanner) -> None:
+        fragment = settings.fragment
+        self._settings = settings
+        self._host = host
+        self._planner = planner
+        self._inputs = LaneInputs(host)
+        self._availability = fragment.availability
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._markers: OrderedDict[BatchId, CommitMarker] = OrderedDict()
+        self._folder = Path()
+        self._phase, self._measured = ForkPhase.ABSENT, Measured()
+        self._held: Held | None = None
+        self._running: _Running | None = None
+        self._failures, self._rests_until_ms = 0, 0
+        self._settled_s = 0.0
+        output = fragment.output.topic
+        stable_id = TopicId(settings.topic_ids.get(output, ""))
+        tentative = fragment.tentative_topic
+        self._topic: TentativeTopic | None = None
+        if tentative is not None:
+            places = Places(output, stable_id, tentative)
+            self._topic = TentativeTopic(places, host.kafka, host.resolver.admin)
+
+    @property
+    def state(self) -> Tentative | None:
+        """What there is to say; None: the lane has no tentative results."""
+        if self._topic is None:
+            return None
+        running = self._running
+        generation = None if running is None else running.generation
+        return Tentative(self._phase, self._held, generation, self._topic.counts)
+
+    def begin(self, folder: Path, first: CommitMarker, inputs: LaneInputs) -> None:
+        """Look at the lane from now on; it runs in this checkpoint, and has these inputs."""
+        if self._topic is None or self._availability is None:
+            return
+        self._folder, self._inputs = folder, inputs
+        self._keep(first)
+        name = f"forks of {self._settings.lane.fragment}"
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def finished(self, marker: CommitMarker, elapsed_ms: int) -> None:
+        """Take in a committed marker of the lane, and how long its batch took."""
+        if self._thread is not None:
+            self._keep(marker)
+            self._measured = self._measured.with_latency(elapsed_ms)
+
+    def end(self) -> None:
+        """End the fork, and wait for it."""
+        self._stop.set()
+        running = self._running
+        if running is not None:
+            running.fork.request_stop()
+        if self._thread is not None:
+            self._thread.join(END_S)
+            if self._thread.is_alive():
+                self._say("its fork does not end")
+
+    def _keep(self, marker: CommitMarker) -> None:
+        markers = OrderedDict(self._markers)
+        markers[marker.batch] = marker
+        while len(markers) > MARKERS_KEPT:
+            markers.popitem(last=False)
+        self._markers = markers  # replaced at once: another thread reads it
+
+    # --- the thread -----------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        availability = self._availability
+        if availability is None:
+            return
+        look_s = availability.bound_ms / 1000 / LOOKS
+        look_s = min(LOOK_MOST_S, max(LOOK_LEAST_S, look_s))
+        watch = Watch(availability.bound_ms)
+        try:
+            while not self._stop.wait(look_s):
+                try:
+                    watch = self._look(watch)
+                except MedusaError as error:
+                    self._failed(error)
+        finally:
+            running = self._running
+            if running is not None:
+                running.fork.request_stop()
+                running.has_ended.wait(END_S)
+            if self._topic is not None:
+                self._topic.close()
+
+    def _look(self, watch: Watch) -> Watch:
+        observed, availability, now_ms = self._planner.observed, self._availability, self._now_ms
+        if observed is None or availability is None:
+            return watch
+        watch = look(watch, *observed, now_ms)
+        self._held = held(watch, observed[0])
+        event = self._ended() or next_event(
+            self._phase, watch, self._held, availability, self._measured, now_ms
+        )
+        if self._phase is ForkPhase.RESTING and now_ms >= self._rests_until_ms:
+            event = ForkEvent.RESTED
+        if event is not None:
+            self._act(event, watch)
+        running = self._running
+        if self._phase is ForkPhase.PUBLISHING and running is not None:
+            self._steer(running)
+        self._settle_if_due()
+        return watch
+
+    def _act(self, event: ForkEvent, watch: Watch) -> None:
+        """Do what follows from an event."""
+        running, availability = self._running, self._availability
+        if availability is None:
+            return
+        if event is ForkEvent.DUE and running is not None:
+            return  # the last one still ends
+        self._phase = after(self._phase, event, self._settings.place)
+        match event:
+            case ForkEvent.DUE:
+                self._begin_fork()
+            case ForkEvent.EXPIRED if running is not None:
+                running.watch, before = watch, running.steered
+                running.steered = steered(watch, before, availability, self._measured, self._now_ms)
+                running.fork.steer(running.steered)
+                self._say(f"publishes tentative results: {self._causes()}")
+            case ForkEvent.OVER if running is not None:
+                running.fork.request_stop()
+                self._failures = 0
+                self._say("nothing is held back any more: the fork ends")
+            case ForkEvent.PREPARED if running is not None:
+                taken_ms = self._now_ms - running.begun_ms
+                self._measured = replace(self._measured, ready_ms=taken_ms)
+
+    def _steer(self, running: _Running) -> None:
+        """Let what is missing meanwhile step aside, too, and time go on."""
+        observed, availability, now_ms = running.fork.observed, self._availability, self._now_ms
+        if observed is None or availability is None:
+            return
+        running.watch = look(running.watch, *observed, now_ms)
+        found = steered(running.watch, running.steered, availability, self._measured, now_ms)
+        if found != running.steered:
+            running.steered = found
+            running.fork.steer(found)
+
+    def _begin_fork(self) -> None:
+        """Begin a fork, whose event time waits until the deadline."""
+        topic, availability = self._opened(), self._availability
+        observed = self._planner.observed
+        if availability is None or observed is None:
+            return
+        in_force_ms = observed[0].release.in_force_ms
+        waiting = Steered(most_ms=Millis(0) if in_force_ms is None else in_force_ms)
+        generation = topic.begin(self._settings.epoch, self._output_ends)
+        stable = StableState(self._folder, lambda: self._markers, self._inputs)
+        begun = list[_Running]()
+
+        def publish(batch: ForkBatch) -> None:
+            self._publish(topic, begun[0], batch)
+
+        fork = Fork(self._settings, self._host, stable, waiting, publish)
+        watch = Watch(availability.bound_ms)
+        running = _Running(generation, fork, self._now_ms, watch, waiting)
+        begun.append(running)
+        self._running = running
+        self._say(f"fork {generation} begins: {self._causes()}")
+        run = threading.Thread(
+            target=_run_fork, args=(running,), name=f"fork {generation}", daemon=True
+        )
+        run.start()
+
+    def _publish(self, topic: TentativeTopic, running: _Running, batch: ForkBatch) -> None:
+        """Publish the results of a batch; before the deadline the stable lane has them as well."""
+        running.is_prepared = True
+        if self._phase is ForkPhase.PUBLISHING and batch.results.table.num_rows:
+            topic.publish(running.generation, batch.results)
+        self._measured = self._measured.with_latency(batch.elapsed_ms)
+
+    def _ended(self) -> ForkEvent | None:
+        """What a fork has come to by itself."""
+        running = self._running
+        if running is None:
+            return None
+        if running.has_ended.is_set():
+            self._running = None
+            if self._topic is not None:
+                self._opened().end(running.generation)
+            if running.error is not None and self._phase is not ForkPhase.ABSENT:
+                raise running.error
+            return None
+        if self._phase is ForkPhase.PREPARING and running.is_prepared:
+            return ForkEvent.PREPARED
+        return None
+
+    def _failed(self, error: MedusaError) -> None:
+        """Let the fork rest after an error; without a fork, what failed is tried again."""
+        _log.warning("tentative results: %s", error, extra=self._label)
+        running = self._running
+        if running is not None:
+            running.fork.request_stop()
+        if (self._phase, ForkEvent.FAILED) in TRANSITIONS:
+            self._phase = after(self._phase, ForkEvent.FAILED, self._settings.place)
+            self._failures += 1
+            self._rests_until_ms = self._now_ms + rest_ms(self._failures)
+
+    def _settle_if_due(self) -> None:
+        now_s = self._host.clock.monotonic_s()
+        if now_s - self._settled_s < SETTLE_S:
+            return
+        self._settled_s = now_s
+        promised_ms = self._last.boundary_ms
+        topic = self._opened()
+        if promised_ms is not None and not topic.is_settled:
+            topic.settle(promised_ms)
+
+    def _opened(self) -> TentativeTopic:
+        """The topic, after what an earlier process has left in it was read."""
+        topic = self._topic
+        if topic is None:
+            raise BrokenInvariantError("a lane without tentative results has a fork")
+        topic.resume(self._output_ends)
+        return topic
+
+    @property
+    def _output_ends(self) -> Ends:
+        """All results of later batches are behind these ends of the output."""
+        return {self._settings.fragment.output.topic: self._last.output_ends}
+
+    @property
+    def _last(self) -> CommitMarker:
+        return next(reversed(self._markers.values()))
+
+    def _causes(self) -> str:
+        found = self._held
+        if found is None:
+            return "nothing is missing any more"
+        places = [f"{at.topic} partition {at.partition}" for at in sorted(found.causes)]
+        return f"missing is {', '.join(places)}"
+
+    @property
+    def _now_ms(self) -> SteadyMillis:
+        return steady_ms(self._host.clock)
+
+    @property
+    def _label(self) -> Mapping[str, str]:
+        return {"fragment": str(self._settings.lane.fragment)}
+
+    def _say(self, text: str) -> None:
+        _log.info("%s", text, extra=self._label)
+
+
+def _run_fork(running: _Running) -> None:
+    """Run a fork to its end, on a thread of its own."""
+    try:
+        running.fork.run()
+    except MedusaError as error:
+        running.error = error
+    except Exception as error:  # noqa: BLE001 - an unexpected one must not end the lane
+        running.error = BrokenInvariantError(f"a fork failed: {type(error).__name__}: {error}")
+    finally:
+        running.has_ended.set()
