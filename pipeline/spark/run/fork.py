@@ -33,7 +33,7 @@ from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.spark.run.planned_batch import plan_next_batch, withdraw_batch
 from pipeline.spark.run.query_runner import QueryRunner, StoppingError
 from pipeline.spark.run.spark_errors import translated
-from pipeline.spark.run.topic_identity import watch_topics
+from pipeline.spark.run.topic_identity import TopicWatch, watch_topics
 from pipeline.spark.write.tentative_sink import ForkBatch, TentativeSink
 
 PREPARED_S: Final = 20.0
@@ -158,11 +158,22 @@ class Fork:
                 lambda: inputs.lowered(settings, marker.sources),
                 self._label,
             ),
-            watch=watch.poll,
+            watch=partial(self._watch, watch),
             stop=stop,
             name=f"{self._label}.{settings.epoch}.fork.{self._number}",
         )
         query.run(lowered, self._folder, sink, planned=True)
+
+    def _watch(self, topics: TopicWatch) -> None:
+        """What it does about once a second, besides its batches.
+
+        Raises:
+            RetryError: an end is below its position; the stable lane finds out whether records are
+                lost.
+        """
+        topics.poll()
+        if self._planner.fallen is not None:
+            raise RetryError("an input ends below what was read of it", place=self._settings.place)
 
     def _finished(self, batch: ForkBatch) -> None:
         self._publish(batch)

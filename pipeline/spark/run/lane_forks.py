@@ -17,7 +17,7 @@ from brokers.records import Ends
 from pipeline.boundaries.deadline import Held, Watch, held, look
 from pipeline.boundaries.lane_time import Steered
 from pipeline.clock import steady_ms
-from pipeline.errors import BrokenInvariantError, MedusaError
+from pipeline.errors import BrokenInvariantError, MedusaError, RetryError
 from pipeline.ids import BatchId, Millis, SteadyMillis, TopicId
 from pipeline.lanes.fork_phases import (
     TRANSITIONS,
@@ -116,7 +116,7 @@ class LaneForks:
         self._held: Held | None = None
         self._running: _Running | None = None
         self._failures, self._rests_until_ms = 0, 0
-        self._settled_s = 0.0
+        self._settles_at_s, self._unsettled = 0.0, 0
         output = fragment.output.topic
         stable_id = TopicId(settings.topic_ids.get(output, ""))
         tentative = fragment.tentative_topic
@@ -183,6 +183,8 @@ class LaneForks:
                     watch = self._look(watch)
                 except MedusaError as error:
                     self._failed(error)
+                except Exception as error:  # noqa: BLE001 - it must not end what settles
+                    self._failed(_unexpected(error))
         finally:
             running = self._running
             if running is not None:
@@ -287,8 +289,8 @@ class LaneForks:
             self._running = None
             if self._topic is not None:
                 self._opened().end(running.generation)
-            if running.error is not None and self._phase is not ForkPhase.ABSENT:
-                raise running.error
+            if (self._phase, ForkEvent.FAILED) in TRANSITIONS:  # nobody has asked it to end
+                raise running.error or RetryError("the query of a fork has ended")
             return None
         if self._phase is ForkPhase.PREPARING and running.is_prepared:
             return ForkEvent.PREPARED
@@ -306,14 +308,23 @@ class LaneForks:
             self._rests_until_ms = self._now_ms + rest_ms(self._failures)
 
     def _settle_if_due(self) -> None:
-        now_s = self._host.clock.monotonic_s()
-        if now_s - self._settled_s < SETTLE_S:
+        """Settle; an error leaves the fork alone: the stable topic may be what is missing."""
+        now_s, promised_ms = self._host.clock.monotonic_s(), self._last.boundary_ms
+        if now_s < self._settles_at_s:
             return
-        self._settled_s = now_s
-        promised_ms = self._last.boundary_ms
-        topic = self._opened()
-        if promised_ms is not None and not topic.is_settled:
-            topic.settle(promised_ms)
+        topic: TentativeTopic | None = None
+        try:
+            topic = self._opened()
+            if promised_ms is not None:
+                topic.settle(promised_ms)
+        except MedusaError as error:
+            self._unsettled += 1
+            self._settles_at_s = now_s + rest_ms(self._unsettled) / 1000
+            if topic is None or not topic.is_open:
+                raise
+            _log.warning("tentative results are not settled: %s", error, extra=self._label)
+        else:
+            self._settles_at_s, self._unsettled = now_s + SETTLE_S, 0
 
     def _opened(self) -> TentativeTopic:
         """The topic, after what an earlier process has left in it was read."""
@@ -358,6 +369,10 @@ def _run_fork(running: _Running) -> None:
     except MedusaError as error:
         running.error = error
     except Exception as error:  # noqa: BLE001 - an unexpected one must not end the lane
-        running.error = BrokenInvariantError(f"a fork failed: {type(error).__name__}: {error}")
+        running.error = _unexpected(error)
     finally:
         running.has_ended.set()
+
+
+def _unexpected(error: Exception) -> MedusaError:
+    return BrokenInvariantError(f"a fork failed: {type(error).__name__}: {error}")

@@ -2,11 +2,12 @@
 
 Results are registered before they are sent, so no settlement misses one. Undos are delivered before
 the done marks that follow on them. What a killed process has left is settled by the next one: the
-topic itself has the state.
+topic itself has the state. Settling needs the stable topic, publishing does not: a broker that does
+not answer may be the reason why there are tentative results.
 """
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
@@ -76,6 +77,14 @@ class Places:
     tentative: TopicName
 
 
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """A promise that is to be settled when all that was written to the stable topic is visible."""
+
+    promised_ms: Millis
+    written: Mapping[int, Offset]
+
+
 class TentativeTopic:
     """Writes and settles the tentative results of one lane. Thread-safe.
 
@@ -93,6 +102,8 @@ class TentativeTopic:
         self._settling: Settling | None = None
         self._producer: RecordWriter | None = None
         self._reader: RecordReader | None = None
+        self._starts: Mapping[int, Offset] = {}
+        self._due: _Due | None = None
         self._partitions = 0
         self._counts = Counts()
 
@@ -108,6 +119,11 @@ class TentativeTopic:
         settling = self._settling
         return settling is not None and not settling.unsettled
 
+    @property
+    def is_open(self) -> bool:
+        """Whether what is in the topic was read, and nothing has closed it since."""
+        return self._settling is not None
+
     def resume(self, output_ends: Ends) -> None:
         """Take over what an earlier process has left, unless that was done; before anything else.
 
@@ -120,17 +136,15 @@ class TentativeTopic:
         with self._lock:
             if self._settling is not None:
                 return
-            topic = self._places.tentative
-            ends = complete(self._ends(topic, Isolation.UNCOMMITTED), (topic,))[topic]
-            self._partitions = len(ends)
+            self._partitions = self._counted()
             found = restored(self._left(), self._partitions)
             starts = dict(output_ends.get(self._places.stable, {}))
             first_ms = found.settling.first_open_ms
             if first_ms is not None:
                 since = self._admin.offsets_for_time(self._places.stable, first_ms)
                 starts = {at: min(offset, starts.get(at, offset)) for at, offset in since.items()}
+            self._starts, self._due = starts, None
             self._reader = self._kafka.reader(TIMEOUT_S)
-            self._reader.assign({self._places.stable: starts})
             self._producer = self._kafka.producer(DELIVERY_S)
             self._settling = found.settling
 
@@ -140,11 +154,15 @@ class TentativeTopic:
         Args:
             epoch: of the lane.
             output_ends: all stable results of batches that the fork executes, too, are behind.
+
+        Raises:
+            MedusaError: Kafka does not answer, or the topic does not exist.
         """
         with self._lock:
-            settling, reader = self._begun, self._reader
-            if not settling.unsettled and reader is not None:
-                reader.assign(output_ends)  # nothing is missing before
+            settling = self._begun
+            self._partitions = self._counted()
+            if not settling.unsettled:  # nothing is missing before
+                self._starts = dict(output_ends.get(self._places.stable, {}))
             return following(settling.newest, epoch)
 
     def publish(self, generation: Generation, results: Results) -> int:
@@ -173,36 +191,44 @@ class TentativeTopic:
             return len(accepted)
 
     def end(self, generation: Generation) -> None:
-        """A fork has ended: it has no more results."""
+        """A fork has ended: it has no more results.
+
+        One that has published nothing leaves no trace; the next one has its number.
+        """
         with self._lock:
-            self._begun.end(generation)
+            if generation in self._begun.unsettled:
+                self._begun.end(generation)
 
     def settle(self, promised_ms: Millis) -> None:
         """Settle all results up to a promise of the stable lane, which is committed.
 
         While a transaction in the stable topic is open it does nothing: the results that belong to
-        the promise may not be visible yet.
+        the promise may not be visible yet. Then this promise is settled by a later call, before a
+        newer one: of a lane that writes all the time, one is always open.
 
         Raises:
-            MedusaError: Kafka does not answer. `resume` has to be called again: what was not
-            delivered is settled by what is in the topic.
+            MedusaError: Kafka does not answer; call it again. If undos or done marks were not
+            delivered, it is closed, and has to be resumed: the topic itself tells what is settled.
         """
         topic = self._places.stable
         if self.is_settled:
             return
-        try:
-            ends = complete(self._ends(topic, Isolation.UNCOMMITTED), (topic,))[topic]
-            visible = complete(self._ends(topic), (topic,))
-            if any(visible[topic].get(one, Offset(0)) < end for one, end in ends.items()):
-                return
-            found = self._stable_up_to(visible)
-            while records := tuple(islice(found, READ_AT_ONCE)):
-                self._read(records)
-            with self._lock:
-                self._settle(promised_ms)
-        except MedusaError:
-            self.close()
-            raise
+        if self._due is None:
+            written = complete(self._ends(topic, Isolation.UNCOMMITTED), (topic,))[topic]
+            self._due = _Due(promised_ms, written)
+        due, visible = self._due, complete(self._ends(topic), (topic,))
+        if any(visible[topic].get(one, Offset(0)) < end for one, end in due.written.items()):
+            return
+        found = self._stable_up_to(visible)
+        while records := tuple(islice(found, READ_AT_ONCE)):
+            self._read(records)
+        with self._lock:
+            try:
+                self._settle(due.promised_ms)
+            except MedusaError:
+                self._close()
+                raise
+            self._due = None
 
     def _read(self, records: Sequence[KafkaRecord]) -> None:
         own = self._places.stable_id.encode()
@@ -229,10 +255,13 @@ class TentativeTopic:
     def close(self) -> None:
         """Close the connections, and forget what is not settled."""
         with self._lock:
-            for one in (self._producer, self._reader):
-                if one is not None:
-                    one.close()
-            self._producer = self._reader = self._settling = None
+            self._close()
+
+    def _close(self) -> None:
+        for one in (self._producer, self._reader):
+            if one is not None:
+                one.close()
+        self._producer = self._reader = self._settling = self._due = None
 
     @property
     def _begun(self) -> Settling:
@@ -271,7 +300,8 @@ class TentativeTopic:
     def _left(self) -> Iterator[TentativeRecord]:
         """The records of the tentative topic that count."""
         topic = self._places.tentative
-        starts, ends = self._admin.start_offsets((topic,)), self._ends(topic, Isolation.UNCOMMITTED)
+        starts = complete(self._admin.start_offsets((topic,)), (topic,))
+        ends = complete(self._ends(topic, Isolation.UNCOMMITTED), (topic,))
         with self._kafka.reader(TIMEOUT_S, isolation=Isolation.UNCOMMITTED) as reader:
             reader.assign(starts)
             for record in reader.read_to(ends):
@@ -280,13 +310,26 @@ class TentativeTopic:
                     yield found
 
     def _stable_up_to(self, ends: Ends) -> Iterator[KafkaRecord]:
+        """The stable results that were not read; after an error, they are read again.
+
+        Retention may have removed some of them, and a new partition is read from its beginning.
+        """
         reader, topic = self._reader, self._places.stable
         if reader is None:
             return
-        known = reader.positions.get(topic, {})
-        if grown := ends[topic].keys() - known.keys():
-            reader.assign({topic: {**known, **dict.fromkeys(grown, Offset(0))}})
+        oldest = complete(self._admin.start_offsets((topic,)), (topic,))[topic]
+        at_least = {one: oldest.get(one, Offset(0)) for one in ends[topic]}
+        starts = {one: max(least, self._starts.get(one, least)) for one, least in at_least.items()}
+        if all(starts[one] >= end for one, end in ends[topic].items()):
+            return
+        reader.assign({topic: starts})  # it may have been read beyond the last ends
         yield from reader.read_to(ends)
+        self._starts = {one: max(starts[one], end) for one, end in ends[topic].items()}
+
+    def _counted(self) -> int:
+        """The number of partitions of the tentative topic."""
+        topic = self._places.tentative
+        return len(complete(self._ends(topic, Isolation.UNCOMMITTED), (topic,))[topic])
 
     def _ends(self, topic: TopicName, isolation: Isolation = Isolation.COMMITTED) -> Ends:
         return self._admin.end_offsets((topic,), isolation)
