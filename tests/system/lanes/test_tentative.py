@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import pytest
@@ -12,7 +12,7 @@ from pipeline.catalog.fragment_status import LaneState
 from pipeline.ids import TopicId, TopicName
 from pipeline.lanes.result_headers import RESULT_ID
 from pipeline.tentative.records import DoneMark, TentativeResult, Undo, decode
-from tests.system.support import READING, Installation, network_id
+from tests.system.support import READING, Installation
 
 pytestmark = [pytest.mark.system, pytest.mark.usefixtures("node"), pytest.mark.timeout(400)]
 
@@ -76,12 +76,20 @@ class Feed:
             time.sleep(0.1)
 
 
+@pytest.fixture
+def producer(medusa: Installation) -> Iterator[PlainProducer]:
+    """Sends readings."""
+    producer = PlainProducer(medusa.stack.kafka_bootstrap_servers, 10)
+    yield producer
+    producer.close()
+
+
 def test_results_come_without_a_partition_and_are_corrected(
     medusa: Installation, producer: PlainProducer
 ) -> None:
     """Stable results are exact; each tentative one is settled; the done mark comes last."""
-    network = network_id("early")
-    medusa.deploy(DOCUMENT.replace("early", network.name), {"reading.avsc": READING})
+    network = "early"
+    medusa.deploy(DOCUMENT.replace("early", network), {"reading.avsc": READING})
     medusa.await_state(network, "counts", LaneState.RUNNING)
     feed = Feed(medusa, producer, TopicName(f"{network}-in"))
     topic = TopicName(f"{network}-out")
