@@ -25,6 +25,7 @@ from pipeline.lanes.fork_phases import (
     ForkPhase,
     Measured,
     after,
+    begun,
     next_event,
     rest_ms,
     steered,
@@ -208,7 +209,7 @@ class LaneForks:
             self._act(event, watch)
         running = self._running
         if self._phase is ForkPhase.PUBLISHING and running is not None:
-            self._steer(running)
+            self._steer(running, watch)
         self._settle_if_due()
         return watch
 
@@ -224,8 +225,7 @@ class LaneForks:
             case ForkEvent.DUE:
                 self._begin_fork()
             case ForkEvent.EXPIRED if running is not None:
-                running.watch, before = watch, running.steered
-                running.steered = steered(watch, before, availability, self._measured, self._now_ms)
+                running.steered = begun(watch, availability, self._measured, self._now_ms)
                 running.fork.steer(running.steered)
                 self._say(f"publishes tentative results: {self._causes()}")
             case ForkEvent.OVER if running is not None:
@@ -236,13 +236,14 @@ class LaneForks:
                 taken_ms = self._now_ms - running.begun_ms
                 self._measured = replace(self._measured, ready_ms=taken_ms)
 
-    def _steer(self, running: _Running) -> None:
+    def _steer(self, running: _Running, stable: Watch) -> None:
         """Let what is missing meanwhile step aside, too, and time go on."""
         observed, availability, now_ms = running.fork.observed, self._availability, self._now_ms
         if observed is None or availability is None:
             return
         running.watch = look(running.watch, *observed, now_ms)
-        found = steered(running.watch, running.steered, availability, self._measured, now_ms)
+        own, before = running.watch, running.steered
+        found = steered(stable, own, before, availability, self._measured, now_ms)
         if found != running.steered:
             running.steered = found
             running.fork.steer(found)
