@@ -159,7 +159,7 @@ def test_only_what_has_not_passed_the_due_event_time_steps_aside() -> None:
 
 def test_what_stepped_aside_stays_there() -> None:
     """What it brings later is for the stable lane."""
-    back = watched({THERE: Millis(90), AWAY: Millis(90)}, (100, 9_000))
+    back = watched({THERE: Millis(90), AWAY: Millis(90)}, (90, 9_000))
     before = Steered(frozenset({AWAY}))
     assert steered(back, back, before, X, HOW, NOW).without == {AWAY}
 
