@@ -3,15 +3,17 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from hypothesis import event, given, settings
+from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 from pipeline.tentative.generation import Generation
 from pipeline.tentative.records import DoneMark, TentativeRecord, TentativeResult, Undo
 from tests.profiles import examples
-from tests.unit.tentative.world import ALL, PARTITIONS, STEPS, TRUTH, World
+from tests.unit.tentative.world import ALL, IDS, PARTITIONS, STEPS, TRUTH, World
 
 Steps = Sequence[tuple[str, int, int]]
+STABLE_FIRST: Steps = (("stable", 2, 0), ("promise", 0, 0), ("settle", 0, 0), ("result", 2, 0))
+"""A stable result above the promise is read before its tentative twin."""
 
 
 def run(truth: Sequence[bytes | None], steps: Steps, last: int = ALL) -> World:
@@ -30,6 +32,7 @@ def generations(records: Sequence[TentativeRecord]) -> set[Generation]:
 
 @settings(max_examples=examples(300))
 @given(TRUTH, STEPS)
+@example([b"v0"] * IDS, STABLE_FIRST)
 def test_each_tentative_id_is_settled_exactly_once(
     truth: Sequence[bytes | None], steps: Steps
 ) -> None:
