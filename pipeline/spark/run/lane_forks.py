@@ -19,6 +19,7 @@ from pipeline.boundaries.lane_time import Steered
 from pipeline.clock import steady_ms
 from pipeline.errors import BrokenInvariantError, MedusaError
 from pipeline.ids import BatchId, Millis, SteadyMillis, TopicId
+from pipeline.lanes.events import LaneTentative
 from pipeline.lanes.fork_phases import (
     TRANSITIONS,
     ForkEvent,
@@ -29,13 +30,14 @@ from pipeline.lanes.fork_phases import (
     rest_ms,
     steered,
 )
+from pipeline.lanes.tentative_state import TentativeState, is_due, missing_text
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.spark.run.fork import Fork, StableState
 from pipeline.spark.run.lane_host import LaneHost
 from pipeline.spark.run.lane_inputs import LaneInputs
 from pipeline.spark.run.lane_planner import LanePlanner
 from pipeline.spark.run.lane_settings import LaneSettings
-from pipeline.spark.run.tentative_topic import Counts, Places, TentativeTopic
+from pipeline.spark.run.tentative_topic import Places, TentativeTopic
 from pipeline.spark.write.tentative_sink import ForkBatch
 from pipeline.tentative.generation import Generation
 
@@ -75,23 +77,6 @@ class _Running:
     has_ended: threading.Event = field(default_factory=threading.Event)
 
 
-@dataclass(frozen=True, slots=True)
-class Tentative:
-    """What there is to say of the tentative results of a lane.
-
-    Args:
-        phase: of its fork.
-        held: what the lane holds back; None: nothing.
-        generation: of the fork that runs; None: none does.
-        counts: what became of its results.
-    """
-
-    phase: ForkPhase
-    held: Held | None
-    generation: Generation | None
-    counts: Counts
-
-
 class LaneForks:
     """Begins and ends the forks of one lane, and settles what they have published.
 
@@ -112,10 +97,13 @@ class LaneForks:
         self._thread: threading.Thread | None = None
         self._markers: OrderedDict[BatchId, CommitMarker] = OrderedDict()
         self._folder = Path()
-        self._phase, self._measured = ForkPhase.ABSENT, Measured()
+        self._phase, self._phase_ms = ForkPhase.ABSENT, self._now_ms
+        self._measured = Measured()
         self._held: Held | None = None
         self._running: _Running | None = None
-        self._failures, self._rests_until_ms = 0, 0
+        self._failures, self._rests_until_ms, self._problem = 0, 0, ""
+        self._said: TentativeState | None = None
+        self._said_ms = self._now_ms
         self._settled_s = 0.0
         output = fragment.output.topic
         stable_id = TopicId(settings.topic_ids.get(output, ""))
@@ -126,13 +114,20 @@ class LaneForks:
             self._topic = TentativeTopic(places, host.kafka, host.resolver.admin)
 
     @property
-    def state(self) -> Tentative | None:
+    def state(self) -> TentativeState | None:
         """What there is to say; None: the lane has no tentative results."""
-        if self._topic is None:
+        topic, running = self._topic, self._running
+        if topic is None:
             return None
-        running = self._running
-        generation = None if running is None else running.generation
-        return Tentative(self._phase, self._held, generation, self._topic.counts)
+        return TentativeState(
+            phase=self._phase,
+            since_ms=self._phase_ms,
+            held=self._held,
+            generation="" if running is None else str(running.generation),
+            counts=topic.counts,
+            is_settled=topic.is_settled,
+            problem=self._problem,
+        )
 
     def begin(self, folder: Path, first: CommitMarker, inputs: LaneInputs) -> None:
         """Look at the lane from now on; it runs in this checkpoint, and has these inputs."""
@@ -183,6 +178,7 @@ class LaneForks:
                     watch = self._look(watch)
                 except MedusaError as error:
                     self._failed(error)
+                self._report()
         finally:
             running = self._running
             if running is not None:
@@ -217,7 +213,7 @@ class LaneForks:
             return
         if event is ForkEvent.DUE and running is not None:
             return  # the last one still ends
-        self._phase = after(self._phase, event, self._settings.place)
+        self._move(event)
         match event:
             case ForkEvent.DUE:
                 self._begin_fork()
@@ -228,11 +224,15 @@ class LaneForks:
                 self._say(f"publishes tentative results: {self._causes()}")
             case ForkEvent.OVER if running is not None:
                 running.fork.request_stop()
-                self._failures = 0
+                self._failures, self._problem = 0, ""
                 self._say("nothing is held back any more: the fork ends")
             case ForkEvent.PREPARED if running is not None:
                 taken_ms = self._now_ms - running.begun_ms
                 self._measured = replace(self._measured, ready_ms=taken_ms)
+
+    def _move(self, event: ForkEvent) -> None:
+        self._phase = after(self._phase, event, self._settings.place)
+        self._phase_ms = self._now_ms
 
     def _steer(self, running: _Running) -> None:
         """Let what is missing meanwhile step aside, too, and time go on."""
@@ -301,8 +301,9 @@ class LaneForks:
         if running is not None:
             running.fork.request_stop()
         if (self._phase, ForkEvent.FAILED) in TRANSITIONS:
-            self._phase = after(self._phase, ForkEvent.FAILED, self._settings.place)
+            self._move(ForkEvent.FAILED)
             self._failures += 1
+            self._problem = str(error)
             self._rests_until_ms = self._now_ms + rest_ms(self._failures)
 
     def _settle_if_due(self) -> None:
@@ -336,8 +337,7 @@ class LaneForks:
         found = self._held
         if found is None:
             return "nothing is missing any more"
-        places = [f"{at.topic} partition {at.partition}" for at in sorted(found.causes)]
-        return f"missing is {', '.join(places)}"
+        return f"missing is {', '.join(map(missing_text, sorted(found.causes)))}"
 
     @property
     def _now_ms(self) -> SteadyMillis:
@@ -346,6 +346,13 @@ class LaneForks:
     @property
     def _label(self) -> Mapping[str, str]:
         return {"fragment": str(self._settings.lane.fragment)}
+
+    def _report(self) -> None:
+        """Report to the agent what there is to say, if that is due."""
+        state, now_ms = self.state, self._now_ms
+        if state is not None and is_due(state, self._said, self._said_ms, now_ms):
+            self._said, self._said_ms = state, now_ms
+            self._host.report(LaneTentative(self._settings.lane, self._settings.run, state))
 
     def _say(self, text: str) -> None:
         _log.info("%s", text, extra=self._label)
