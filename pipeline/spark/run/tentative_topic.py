@@ -24,6 +24,7 @@ from brokers.records import Ends, KafkaRecord
 from pipeline.errors import BrokenInvariantError, MedusaError, RefusedError
 from pipeline.ids import Epoch, Millis, Offset, TopicId, TopicName
 from pipeline.lanes.result_headers import RESULT_ID, WRITTEN_TO
+from pipeline.lanes.tentative_state import NONE_YET, TentativeCounts
 from pipeline.spark.batch.results import Results
 from pipeline.tentative.generation import Generation, following
 from pipeline.tentative.records import (
@@ -41,25 +42,6 @@ from pipeline.tentative.settling import Settling
 TIMEOUT_S: Final = 20.0
 DELIVERY_S: Final = 10.0
 READ_AT_ONCE: Final = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """What became of tentative results, since the lane has started.
-
-    Args:
-        published: that were sent.
-        confirmed: with an equal stable one.
-        replaced: with a different stable one.
-        undone: without a stable one.
-        open_results: sent, and not settled yet.
-    """
-
-    published: int = 0
-    confirmed: int = 0
-    replaced: int = 0
-    undone: int = 0
-    open_results: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +87,10 @@ class TentativeTopic:
         self._starts: Mapping[int, Offset] = {}
         self._due: _Due | None = None
         self._partitions = 0
-        self._counts = Counts()
+        self._counts = NONE_YET
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> TentativeCounts:
         """What became of the results."""
         settling = self._settling
         return replace(self._counts, open_results=0 if settling is None else settling.open_results)
