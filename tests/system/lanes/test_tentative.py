@@ -102,13 +102,14 @@ def test_results_come_without_a_partition_and_are_corrected(
         return [one for one in read if isinstance(one, TentativeResult | Undo | DoneMark)]
 
     feed.run(lambda: bool(medusa.records(topic)), "there are stable results")
-    begun_s = time.monotonic()
+    begun_s, cut_ms = time.monotonic(), int(time.time() * 1000)
     feed.run(
         lambda: time.monotonic() > begun_s + AWAY_S and len(found()) > 3,
         "there are tentative results",
         away=1,
     )
     early = [one for one in found() if isinstance(one, TentativeResult)]
+    early = [one for one in early if one.timestamp_ms > cut_ms + 1_000]
     feed.run(
         lambda: sum(isinstance(one, DoneMark) for one in found()) >= 2,
         "all tentative results are settled",
@@ -125,7 +126,6 @@ def test_results_come_without_a_partition_and_are_corrected(
     published = {one.id for one in last if isinstance(one, TentativeResult)}
     assert published == (published & ids.keys()) | undone, "each one is settled"
     assert not undone & ids.keys(), "none twice"
-    assert early
     assert {row["sensor"] for row in medusa.decode([one.value for one in early])} == {SENSORS[0]}
     counted = {
         (row["sensor"], record.timestamp_ms): row["n"]
