@@ -179,12 +179,7 @@ class LaneForks:
         watch = Watch(availability.bound_ms)
         try:
             while not self._stop.wait(look_s):
-                try:
-                    watch = self._look(watch)
-                except MedusaError as error:
-                    self._failed(error)
-                except Exception as error:  # noqa: BLE001 - it must not end what settles
-                    self._failed(_unexpected(error))
+                watch = self._looked(watch)
         finally:
             running = self._running
             if running is not None:
@@ -192,6 +187,16 @@ class LaneForks:
                 running.has_ended.wait(END_S)
             if self._topic is not None:
                 self._topic.close()
+
+    def _looked(self, watch: Watch) -> Watch:
+        """Look, and take in an error."""
+        try:
+            return self._look(watch)
+        except MedusaError as error:
+            self._failed(error)
+        except Exception as error:  # noqa: BLE001 - it must not end what settles
+            self._failed(_unexpected(error))
+        return watch
 
     def _look(self, watch: Watch) -> Watch:
         observed, availability, now_ms = self._planner.observed, self._availability, self._now_ms
