@@ -23,8 +23,9 @@ from pipeline.markers.positions import InputPartition
 WAIT_PART: Final = 0.9
 """The part of the bound after which results are published, as in Borealis."""
 CANCEL_PART: Final = 0.25
-"""A fork ends when nothing has been wanted for longer than this part of the bound; it begins only
-when something has been for twice as long, so that none begins and ends in turns."""
+"""A fork that publishes nothing yet ends when nothing has been wanted for longer than this part of
+the bound; it begins only when something has been for twice as long, so that none begins and ends in
+turns."""
 FIRST_LATENCY_MS: Final = 500
 """Duration of a batch before one was measured."""
 FIRST_READY_MS: Final = 3_000
@@ -120,7 +121,8 @@ def next_event(
     """What happens to a fork now because of time; None: nothing.
 
     While the stable lane reads what has come at last, a fork that publishes goes on: new results
-    come from it until the lane is level again.
+    come from it until the lane is level again. Then it ends, unless something has been held back
+    so long that another one would begin: a partition that is always somewhat behind keeps none.
 
     Args:
         phase: its phase.
@@ -132,7 +134,7 @@ def next_event(
     """
     least_ms = round(CANCEL_PART * availability.bound_ms)
     if phase is ForkPhase.PUBLISHING:
-        is_over = held is None or now_ms - held.since_ms < least_ms
+        is_over = held is None or now_ms - held.since_ms < 2 * least_ms
         return ForkEvent.OVER if is_over and watch.level_ms is not None else None
     counts_ms = None if held is None else held.counts_ms
     held_ms = 0 if counts_ms is None else now_ms - counts_ms

@@ -104,6 +104,7 @@ class LaneForks:
         self._held: Held | None = None
         self._running: _Running | None = None
         self._failures, self._rests_until_ms, self._problem = 0, 0, ""
+        self._settles_at_s, self._unsettled = 0.0, 0
         self._said: TentativeState | None = None
         self._said_ms = self._now_ms
         output = fragment.output.topic
@@ -177,12 +178,7 @@ class LaneForks:
         watch = Watch(availability.bound_ms)
         try:
             while not self._stop.wait(look_s):
-                try:
-                    watch = self._look(watch)
-                except MedusaError as error:
-                    self._failed(error)
-                except Exception as error:  # noqa: BLE001 - it must not end what settles
-                    self._failed(_unexpected(error))
+                watch = self._looked(watch)
                 self._report()
         finally:
             running = self._running
@@ -193,6 +189,16 @@ class LaneForks:
                 self._settler.join(END_S)
             if self._topic is not None:
                 self._topic.close()
+
+    def _looked(self, watch: Watch) -> Watch:
+        """Look, and take in an error."""
+        try:
+            return self._look(watch)
+        except MedusaError as error:
+            self._failed(error)
+        except Exception as error:  # noqa: BLE001 - it must not end what settles
+            self._failed(_unexpected(error))
+        return watch
 
     def _look(self, watch: Watch) -> Watch:
         observed, availability, now_ms = self._planner.observed, self._availability, self._now_ms
@@ -314,19 +320,23 @@ class LaneForks:
 
     def _settle(self) -> None:
         """Settle again and again, on a thread of its own: it may wait for what is missing."""
-        pause_s, failures = SETTLE_S, 0
-        while not self._stop.wait(pause_s):
-            promised_ms = self._last.boundary_ms
-            try:
-                topic = self._opened()
-                if promised_ms is not None:
-                    topic.settle(promised_ms)
-            except Exception as error:  # noqa: BLE001 - it must not end what settles
-                failures += 1
-                pause_s = rest_ms(failures) / 1000
-                _log.warning("tentative results are not settled: %s", error, extra=self._label)
-            else:
-                pause_s, failures = SETTLE_S, 0
+        while not self._stop.wait(SETTLE_S):
+            self._settle_if_due()
+
+    def _settle_if_due(self) -> None:
+        now_s, promised_ms = self._host.clock.monotonic_s(), self._last.boundary_ms
+        if now_s < self._settles_at_s:
+            return
+        try:
+            topic = self._opened()
+            if promised_ms is not None:
+                topic.settle(promised_ms)
+        except Exception as error:  # noqa: BLE001 - it must not end what settles
+            self._unsettled += 1
+            self._settles_at_s = now_s + rest_ms(self._unsettled) / 1000
+            _log.warning("tentative results are not settled: %s", error, extra=self._label)
+        else:
+            self._unsettled = 0
 
     def _opened(self) -> TentativeTopic:
         """The topic, after what an earlier process has left in it was read."""

@@ -15,8 +15,9 @@ from pipeline.clock import Deadline
 from pipeline.errors import BrokenInvariantError, MedusaError, RefusedError, RetryError
 from pipeline.ids import Epoch, Millis, Offset, TopicId, TopicName, TransactionalId
 from pipeline.lanes.result_headers import CORRECTION, RESULT_ID, WRITTEN_TO
+from pipeline.lanes.tentative_state import TentativeCounts as Counts
 from pipeline.spark.batch.results import Results
-from pipeline.spark.run.tentative_topic import Counts, Places, TentativeTopic
+from pipeline.spark.run.tentative_topic import Places, TentativeTopic
 from pipeline.tentative.generation import Generation
 from pipeline.tentative.records import DoneMark, TentativeRecord, TentativeResult, Undo, decode
 from tests.unit.deploy.twins import TwinClock
