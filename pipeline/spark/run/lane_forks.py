@@ -125,7 +125,7 @@ class LaneForks:
             phase=self._phase,
             since_ms=self._phase_ms,
             held=self._held,
-            generation="" if running is None else str(running.generation),
+            generation=None if running is None else str(running.generation),
             counts=topic.counts,
             is_settled=topic.is_settled,
             problem=self._problem,
