@@ -16,7 +16,7 @@ from pipeline.boundaries.ends import Ends
 from pipeline.boundaries.lane_time import LaneTime, Steered
 from pipeline.clock import steady_ms
 from pipeline.errors import RetryError
-from pipeline.ids import BatchId, Millis, Offset, TopicName
+from pipeline.ids import BatchId, Millis, Offset, TopicId, TopicName
 from pipeline.lanes.fork_phases import RETRY_MS, ForkPhase
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.planner.plan import Fragment
@@ -181,9 +181,8 @@ class World:
     @property
     def written(self) -> list[TentativeResult | Undo | DoneMark]:
         """The records of the tentative topic."""
-        found = [
-            decode(one, self.id) for one in self.kafka.topics[self.tentative].partitions[0].log
-        ]  # type: ignore[arg-type]
+        log = self.kafka.topics[self.tentative].partitions[0].log
+        found = [decode(one, TopicId(self.id)) for one in log]
         return [one for one in found if isinstance(one, TentativeResult | Undo | DoneMark)]
 
     @property
@@ -204,7 +203,8 @@ def test_a_fork_begins_before_its_results_are_due(forks: list[FakeFork]) -> None
     state = world.forks.state
     assert state is not None
     assert state.held is not None
-    assert (str(state.generation), state.held.causes) == ("3.1", {at(SOON, 1)})
+    assert str(state.generation) == "3.1"
+    assert state.held.causes == {at(SOON, 1)}
 
 
 def test_without_a_cause_nothing_begins(forks: list[FakeFork]) -> None:
