@@ -147,34 +147,73 @@ def next_event(
     return ForkEvent.EXPIRED if phase is ForkPhase.READY and held_ms >= waits else None
 
 
+def begun(
+    stable: Watch, availability: Availability, measured: Measured, now_ms: SteadyMillis
+) -> Steered:
+    """How the event time of a fork moves from its deadline on.
+
+    Partitions that have not passed what was wanted when the wait began step aside, until the fork
+    ends: what they bring later is for the stable lane. A partition that is only a little behind the
+    first one is waited for as by any lane.
+
+    Args:
+        stable: of its stable lane.
+        availability: of its fragment.
+        measured: how long its parts take.
+        now_ms: steady time.
+    """
+    missing = _missing(stable, now_ms - waits_ms(availability, measured))
+    return _limited(Steered(missing), stable, availability, measured, now_ms)
+
+
 def steered(
-    watch: Watch,
+    stable: Watch,
+    own: Watch,
     before: Steered,
     availability: Availability,
     measured: Measured,
     now_ms: SteadyMillis,
 ) -> Steered:
-    """How the event time of a publishing fork moves now.
+    """How the event time of a fork that publishes moves now.
 
-    Partitions that have not passed what was wanted when the wait began step aside, until the fork
-    ends: what they bring later is for the stable lane. With the policy `process` the others are
-    waited for as by any lane; with `delay` each result waits as long as the first one did.
+    What has become missing meanwhile steps aside after the same wait, unless the fork itself was
+    behind its inputs in it.
 
     Args:
-        watch: of the fork; when it begins to publish, of its stable lane.
+        stable: of its stable lane.
+        own: of its own event time.
         before: how it has moved until now.
         availability: of its fragment.
         measured: how long its parts take.
         now_ms: steady time.
     """
-    due_ms = wanted_before(watch, now_ms - waits_ms(availability, measured))
-    missing = frozenset[InputPartition]()
-    if due_ms is not None and watch.wanted is not None:
-        missing = watch.wanted.missing(due_ms)
-    limit_ms = None
-    if availability.policy is not Policy.PROCESS:
-        limit_ms = max(due_ms or Millis(0), before.most_ms or Millis(0))
-    return Steered(before.without | missing, limit_ms)
+    at_ms, missing = now_ms - waits_ms(availability, measured), frozenset[InputPartition]()
+    if own.level_ms is not None and own.level_ms <= at_ms:
+        missing = _missing(own, at_ms)
+    found = Steered(before.without | missing, before.most_ms)
+    return _limited(found, stable, availability, measured, now_ms)
+
+
+def _missing(watch: Watch, at_ms: int) -> frozenset[InputPartition]:
+    """The partitions that have not passed what was wanted at a steady time."""
+    due_ms = wanted_before(watch, at_ms)
+    if due_ms is None or watch.wanted is None:
+        return frozenset()
+    return watch.wanted.missing(due_ms)
+
+
+def _limited(
+    found: Steered,
+    stable: Watch,
+    availability: Availability,
+    measured: Measured,
+    now_ms: SteadyMillis,
+) -> Steered:
+    """The limit of event time: with the policy `delay` each result waits as long as the first."""
+    if availability.policy is Policy.PROCESS:
+        return Steered(found.without)
+    due_ms = wanted_before(stable, now_ms - waits_ms(availability, measured)) or Millis(0)
+    return Steered(found.without, max(due_ms, found.most_ms or Millis(0)))
 
 
 def rest_ms(failures: int) -> int:

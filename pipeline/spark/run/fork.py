@@ -30,7 +30,7 @@ from pipeline.spark.run.lane_inputs import LaneInputs
 from pipeline.spark.run.lane_planner import LanePlanner
 from pipeline.spark.run.lane_query import LaneQuery
 from pipeline.spark.run.lane_settings import LaneSettings
-from pipeline.spark.run.planned_batch import plan_next_batch, withdraw_batch
+from pipeline.spark.run.planned_batch import identify, plan_next_batch, withdraw_batch
 from pipeline.spark.run.query_runner import QueryRunner, StoppingError
 from pipeline.spark.run.spark_errors import translated
 from pipeline.spark.run.topic_identity import TopicWatch, watch_topics
@@ -200,6 +200,7 @@ class Fork:
             lowered = restricted(lowered, marker.end)
             self._check(marker, lowered)
             number, now_ms = BatchId(batch + 1), self._host.clock.now_ms()
+            identify(self._folder)
             withdraw_batch(self._folder, number)
             end, watermark_ms = marker.end, marker.eviction_ms
             plan_next_batch(self._folder, number, lowered, end, watermark_ms, now_ms)

@@ -19,23 +19,26 @@ from pipeline.boundaries.lane_time import Steered
 from pipeline.clock import steady_ms
 from pipeline.errors import BrokenInvariantError, MedusaError, RetryError
 from pipeline.ids import BatchId, Millis, SteadyMillis, TopicId
+from pipeline.lanes.events import LaneTentative
 from pipeline.lanes.fork_phases import (
     TRANSITIONS,
     ForkEvent,
     ForkPhase,
     Measured,
     after,
+    begun,
     next_event,
     rest_ms,
     steered,
 )
+from pipeline.lanes.tentative_state import TentativeState, is_due, missing_text
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.spark.run.fork import Fork, StableState
 from pipeline.spark.run.lane_host import LaneHost
 from pipeline.spark.run.lane_inputs import LaneInputs
 from pipeline.spark.run.lane_planner import LanePlanner
 from pipeline.spark.run.lane_settings import LaneSettings
-from pipeline.spark.run.tentative_topic import Counts, Places, TentativeTopic
+from pipeline.spark.run.tentative_topic import Places, TentativeTopic
 from pipeline.spark.write.tentative_sink import ForkBatch
 from pipeline.tentative.generation import Generation
 
@@ -75,23 +78,6 @@ class _Running:
     has_ended: threading.Event = field(default_factory=threading.Event)
 
 
-@dataclass(frozen=True, slots=True)
-class Tentative:
-    """What there is to say of the tentative results of a lane.
-
-    Args:
-        phase: of its fork.
-        held: what the lane holds back; None: nothing.
-        generation: of the fork that runs; None: none does.
-        counts: what became of its results.
-    """
-
-    phase: ForkPhase
-    held: Held | None
-    generation: Generation | None
-    counts: Counts
-
-
 class LaneForks:
     """Begins and ends the forks of one lane, and settles what they have published.
 
@@ -110,13 +96,16 @@ class LaneForks:
         self._availability = fragment.availability
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
+        self._settler: threading.Thread | None = None
         self._markers: OrderedDict[BatchId, CommitMarker] = OrderedDict()
         self._folder = Path()
-        self._phase, self._measured = ForkPhase.ABSENT, Measured()
+        self._phase, self._phase_ms = ForkPhase.ABSENT, self._now_ms
+        self._measured = Measured()
         self._held: Held | None = None
         self._running: _Running | None = None
-        self._failures, self._rests_until_ms = 0, 0
-        self._settles_at_s, self._unsettled = 0.0, 0
+        self._failures, self._rests_until_ms, self._problem = 0, 0, ""
+        self._said: TentativeState | None = None
+        self._said_ms = self._now_ms
         output = fragment.output.topic
         stable_id = TopicId(settings.topic_ids.get(output, ""))
         tentative = fragment.tentative_topic
@@ -126,13 +115,20 @@ class LaneForks:
             self._topic = TentativeTopic(places, host.kafka, host.resolver.admin)
 
     @property
-    def state(self) -> Tentative | None:
+    def state(self) -> TentativeState | None:
         """What there is to say; None: the lane has no tentative results."""
-        if self._topic is None:
+        topic, running = self._topic, self._running
+        if topic is None:
             return None
-        running = self._running
-        generation = None if running is None else running.generation
-        return Tentative(self._phase, self._held, generation, self._topic.counts)
+        return TentativeState(
+            phase=self._phase,
+            since_ms=self._phase_ms,
+            held=self._held,
+            generation="" if running is None else str(running.generation),
+            counts=topic.counts,
+            is_settled=topic.is_settled,
+            problem=self._problem,
+        )
 
     def begin(self, folder: Path, first: CommitMarker, inputs: LaneInputs) -> None:
         """Look at the lane from now on; it runs in this checkpoint, and has these inputs."""
@@ -141,7 +137,9 @@ class LaneForks:
         self._folder, self._inputs = folder, inputs
         self._keep(first)
         name = f"forks of {self._settings.lane.fragment}"
+        self._settler = threading.Thread(target=self._settle, name=f"{name}, settling", daemon=True)
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._settler.start()
         self._thread.start()
 
     def finished(self, marker: CommitMarker, elapsed_ms: int) -> None:
@@ -180,11 +178,14 @@ class LaneForks:
         try:
             while not self._stop.wait(look_s):
                 watch = self._looked(watch)
+                self._report()
         finally:
             running = self._running
             if running is not None:
                 running.fork.request_stop()
                 running.has_ended.wait(END_S)
+            if self._settler is not None:
+                self._settler.join(END_S)
             if self._topic is not None:
                 self._topic.close()
 
@@ -213,8 +214,7 @@ class LaneForks:
             self._act(event, watch)
         running = self._running
         if self._phase is ForkPhase.PUBLISHING and running is not None:
-            self._steer(running)
-        self._settle_if_due()
+            self._steer(running, watch)
         return watch
 
     def _act(self, event: ForkEvent, watch: Watch) -> None:
@@ -224,30 +224,34 @@ class LaneForks:
             return
         if event is ForkEvent.DUE and running is not None:
             return  # the last one still ends
-        self._phase = after(self._phase, event, self._settings.place)
+        self._move(event)
         match event:
             case ForkEvent.DUE:
                 self._begin_fork()
             case ForkEvent.EXPIRED if running is not None:
-                running.watch, before = watch, running.steered
-                running.steered = steered(watch, before, availability, self._measured, self._now_ms)
+                running.steered = begun(watch, availability, self._measured, self._now_ms)
                 running.fork.steer(running.steered)
                 self._say(f"publishes tentative results: {self._causes()}")
             case ForkEvent.OVER if running is not None:
                 running.fork.request_stop()
-                self._failures = 0
+                self._failures, self._problem = 0, ""
                 self._say("nothing is held back any more: the fork ends")
             case ForkEvent.PREPARED if running is not None:
                 taken_ms = self._now_ms - running.begun_ms
                 self._measured = replace(self._measured, ready_ms=taken_ms)
 
-    def _steer(self, running: _Running) -> None:
+    def _move(self, event: ForkEvent) -> None:
+        self._phase = after(self._phase, event, self._settings.place)
+        self._phase_ms = self._now_ms
+
+    def _steer(self, running: _Running, stable: Watch) -> None:
         """Let what is missing meanwhile step aside, too, and time go on."""
         observed, availability, now_ms = running.fork.observed, self._availability, self._now_ms
         if observed is None or availability is None:
             return
         running.watch = look(running.watch, *observed, now_ms)
-        found = steered(running.watch, running.steered, availability, self._measured, now_ms)
+        own, before = running.watch, running.steered
+        found = steered(stable, own, before, availability, self._measured, now_ms)
         if found != running.steered:
             running.steered = found
             running.fork.steer(found)
@@ -262,15 +266,15 @@ class LaneForks:
         waiting = Steered(most_ms=Millis(0) if in_force_ms is None else in_force_ms)
         generation = topic.begin(self._settings.epoch, self._output_ends)
         stable = StableState(self._folder, lambda: self._markers, self._inputs)
-        begun = list[_Running]()
+        made = list[_Running]()
 
         def publish(batch: ForkBatch) -> None:
-            self._publish(topic, begun[0], batch)
+            self._publish(topic, made[0], batch)
 
         fork = Fork(self._settings, self._host, stable, waiting, publish)
         watch = Watch(availability.bound_ms)
         running = _Running(generation, fork, self._now_ms, watch, waiting)
-        begun.append(running)
+        made.append(running)
         self._running = running
         self._say(f"fork {generation} begins: {self._causes()}")
         run = threading.Thread(
@@ -308,28 +312,28 @@ class LaneForks:
         if running is not None:
             running.fork.request_stop()
         if (self._phase, ForkEvent.FAILED) in TRANSITIONS:
-            self._phase = after(self._phase, ForkEvent.FAILED, self._settings.place)
+            self._move(ForkEvent.FAILED)
             self._failures += 1
+            self._problem = str(error)
             self._rests_until_ms = self._now_ms + rest_ms(self._failures)
 
-    def _settle_if_due(self) -> None:
-        """Settle; an error leaves the fork alone: the stable topic may be what is missing."""
-        now_s, promised_ms = self._host.clock.monotonic_s(), self._last.boundary_ms
-        if now_s < self._settles_at_s:
-            return
-        topic: TentativeTopic | None = None
+    def _settle(self) -> None:
+        """Settle again and again, on a thread of its own: it may wait for what is missing."""
+        failures = 0
+        while not self._stop.wait(rest_ms(failures) / 1000 if failures else SETTLE_S):
+            failures = self._settled(failures)
+
+    def _settled(self, failures: int) -> int:
+        """Settle; returns the failures in a row. They leave the fork alone."""
+        promised_ms = self._last.boundary_ms
         try:
             topic = self._opened()
             if promised_ms is not None:
                 topic.settle(promised_ms)
-        except MedusaError as error:
-            self._unsettled += 1
-            self._settles_at_s = now_s + rest_ms(self._unsettled) / 1000
-            if topic is None or not topic.is_open:
-                raise
+        except Exception as error:  # noqa: BLE001 - it must not end what settles
             _log.warning("tentative results are not settled: %s", error, extra=self._label)
-        else:
-            self._settles_at_s, self._unsettled = now_s + SETTLE_S, 0
+            return failures + 1
+        return 0
 
     def _opened(self) -> TentativeTopic:
         """The topic, after what an earlier process has left in it was read."""
@@ -352,8 +356,7 @@ class LaneForks:
         found = self._held
         if found is None:
             return "nothing is missing any more"
-        places = [f"{at.topic} partition {at.partition}" for at in sorted(found.causes)]
-        return f"missing is {', '.join(places)}"
+        return f"missing is {', '.join(map(missing_text, sorted(found.causes)))}"
 
     @property
     def _now_ms(self) -> SteadyMillis:
@@ -362,6 +365,13 @@ class LaneForks:
     @property
     def _label(self) -> Mapping[str, str]:
         return {"fragment": str(self._settings.lane.fragment)}
+
+    def _report(self) -> None:
+        """Report to the agent what there is to say, if that is due."""
+        state, now_ms = self.state, self._now_ms
+        if state is not None and is_due(state, self._said, self._said_ms, now_ms):
+            self._said, self._said_ms = state, now_ms
+            self._host.report(LaneTentative(self._settings.lane, self._settings.run, state))
 
     def _say(self, text: str) -> None:
         _log.info("%s", text, extra=self._label)

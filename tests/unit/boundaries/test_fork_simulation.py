@@ -34,6 +34,7 @@ from pipeline.lanes.fork_phases import (
     ForkPhase,
     Measured,
     after,
+    begun,
     next_event,
     steered,
 )
@@ -265,12 +266,12 @@ class Forks:
                 self.settling.end(self.generation)
         fork = self.fork
         if happened is ForkEvent.EXPIRED and fork is not None:
-            self.own = self.watch
-            fork.steer(steered(self.own, fork.time.steered, self.availability, HOW, at_ms))
+            fork.steer(begun(self.watch, self.availability, HOW, at_ms))
         elif self.phase is ForkPhase.PUBLISHING and fork is not None:
             self.own = look(self.own, fork.time, fork.ends, at_ms)
-            found_now = steered(self.own, fork.time.steered, self.availability, HOW, at_ms)
-            if found_now != fork.time.steered:
+            before, bound = fork.time.steered, self.availability
+            found_now = steered(self.watch, self.own, before, bound, HOW, at_ms)
+            if found_now != before:
                 fork.steer(found_now)
 
     def _begin(self, now: int, ends: Ends) -> None:
@@ -282,7 +283,7 @@ class Forks:
         self.fork = Query(stable.logs, stable.marker, time, stable.most)
         self.fork.last = LastBatch(stable.marker.end)
         self.fork.answer(ends)
-        self.ready_ms = now + HOW.ready_ms
+        self.ready_ms, self.own = now + HOW.ready_ms, Watch(X_MS)
         self.generation = following(self.settling.newest, Epoch(1))
 
     def step(self, now: int) -> None:

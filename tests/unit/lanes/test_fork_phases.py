@@ -19,6 +19,7 @@ from pipeline.lanes.fork_phases import (
     ForkPhase,
     Measured,
     after,
+    begun,
     next_event,
     rest_ms,
     steered,
@@ -146,32 +147,45 @@ def moments_last(moments: tuple[tuple[int, int], ...]) -> Millis:
     return Millis(moments[-1][0])
 
 
+LATE = watched({THERE: Millis(90), AWAY: Millis(4)}, (5, 9_000), (60, 8_000), (100, 10))
+SLOW = Availability(X.bound_ms, Policy.DELAY)
+
+
 def test_only_what_has_not_passed_the_due_event_time_steps_aside() -> None:
     """A partition that is a little behind the first one is read on, and waited for."""
-    late = watched({THERE: Millis(90), AWAY: Millis(4)}, (5, 9_000), (60, 8_000), (100, 10))
-    found = steered(late, Steered(most_ms=Millis(3)), X, HOW, NOW)
-    assert found == Steered(frozenset({AWAY}))
-    assert steered(late, found, X, HOW, NOW) == found
+    assert begun(LATE, X, HOW, NOW) == Steered(frozenset({AWAY}))
     nothing = watched({THERE: Millis(90), AWAY: Millis(4)}, (60, 8_000))
-    assert steered(nothing, Steered(), X, HOW, NOW) == Steered()
+    assert begun(nothing, X, HOW, NOW) == Steered()
 
 
 def test_what_stepped_aside_stays_there() -> None:
     """What it brings later is for the stable lane."""
-    back = watched({THERE: Millis(90), AWAY: Millis(90)}, (100, 9_000))
+    back = watched({THERE: Millis(90), AWAY: Millis(90)}, (90, 9_000))
     before = Steered(frozenset({AWAY}))
-    assert AWAY in steered(back, before, X, HOW, NOW).without
+    assert steered(back, back, before, X, HOW, NOW).without == {AWAY}
+
+
+def test_another_cause_steps_aside_after_the_same_wait() -> None:
+    """Not while the fork is behind: it has not read what is there."""
+    before = Steered(frozenset({AWAY}))
+    own = watched({THERE: Millis(4)}, (5, 8_600), (100, 10))
+    assert steered(LATE, own, before, X, HOW, NOW).without == {AWAY, THERE}
+    young = watched({THERE: Millis(4)}, (5, 8_400), (100, 10))
+    assert steered(LATE, young, before, X, HOW, NOW) == before
+    for level_ms in (None, SteadyMillis(NOW - 1_000)):
+        behind = replace(own, level_ms=level_ms)
+        assert steered(LATE, behind, before, X, HOW, NOW) == before
 
 
 def test_with_delay_each_result_waits_as_long_as_the_first() -> None:
     """Event time moves only as far as it was wanted when the wait began, and never back."""
-    slow = Availability(X.bound_ms, Policy.DELAY)
-    late = watched({THERE: Millis(90), AWAY: Millis(4)}, (5, 9_000), (60, 8_000), (100, 10))
-    found = steered(late, Steered(), slow, HOW, NOW)
+    own = Watch(X.bound_ms)
+    found = begun(LATE, SLOW, HOW, NOW)
     assert found == Steered(frozenset({AWAY}), Millis(5))
-    later = steered(late, found, slow, HOW, SteadyMillis(NOW + 600))
+    later = steered(LATE, own, found, SLOW, HOW, SteadyMillis(NOW + 600))
     assert later.most_ms == 60
-    assert steered(replace(late, moments=()), later, slow, HOW, NOW).most_ms == 60
+    released = replace(LATE, moments=())
+    assert steered(released, own, later, SLOW, HOW, NOW).most_ms == 60
 
 
 def test_a_fork_that_fails_rests_longer_each_time() -> None:

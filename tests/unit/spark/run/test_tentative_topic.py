@@ -15,8 +15,9 @@ from pipeline.clock import Deadline
 from pipeline.errors import BrokenInvariantError, MedusaError, RefusedError, RetryError
 from pipeline.ids import Epoch, Millis, Offset, TopicId, TopicName, TransactionalId
 from pipeline.lanes.result_headers import CORRECTION, RESULT_ID, WRITTEN_TO
+from pipeline.lanes.tentative_state import TentativeCounts as Counts
 from pipeline.spark.batch.results import Results
-from pipeline.spark.run.tentative_topic import Counts, Places, TentativeTopic
+from pipeline.spark.run.tentative_topic import Places, TentativeTopic
 from pipeline.tentative.generation import Generation
 from pipeline.tentative.records import DoneMark, TentativeRecord, TentativeResult, Undo, decode
 from tests.unit.deploy.twins import TwinClock
@@ -521,6 +522,22 @@ def test_an_undo_that_was_not_delivered_is_written_after_it_was_resumed() -> Non
     topic.resume(world.ends)
     settle(topic, 20)
     assert (world.undone, sorted(world.done)) == ([b"b"], [("1.1", 0), ("1.1", 1)])
+
+
+def test_a_fork_does_not_go_on_after_its_topic_was_read_again() -> None:
+    """Its results count as those of one that has ended: it has to begin again."""
+    world = World()
+    topic = world.opened()
+    generation = topic.begin(Epoch(1), NOTHING)
+    topic.publish(generation, of_fork(("a", 10), ("b", 30)))
+    world.kafka.lose_after = world.kafka.sent
+    with pytest.raises(RetryError, match="not delivered"):
+        settle(topic, 20)
+    world.kafka.lose_after = None
+    topic.resume(world.ends)
+    with pytest.raises(RetryError, match=r"after fork 1\.1 had begun"):
+        topic.publish(generation, of_fork(("c", 30)))
+    assert str(topic.begin(Epoch(1), NOTHING)) == "1.2"
 
 
 def test_results_that_were_not_delivered_are_settled_as_others() -> None:
