@@ -21,7 +21,7 @@ from brokers.kafka_interface import (
     complete,
 )
 from brokers.records import Ends, KafkaRecord
-from pipeline.errors import BrokenInvariantError, MedusaError, RefusedError
+from pipeline.errors import BrokenInvariantError, MedusaError, RefusedError, RetryError
 from pipeline.ids import Epoch, Millis, Offset, TopicId, TopicName
 from pipeline.lanes.result_headers import RESULT_ID, WRITTEN_TO
 from pipeline.lanes.tentative_state import NONE_YET, TentativeCounts
@@ -87,6 +87,7 @@ class TentativeTopic:
         self._starts: Mapping[int, Offset] = {}
         self._due: _Due | None = None
         self._partitions = 0
+        self._current: Generation | None = None
         self._counts = NONE_YET
 
     @property
@@ -145,7 +146,8 @@ class TentativeTopic:
             self._partitions = self._counted()
             if not settling.unsettled:  # nothing is missing before
                 self._starts = dict(output_ends.get(self._places.stable, {}))
-            return following(settling.newest, epoch)
+            self._current = following(settling.newest, epoch)
+            return self._current
 
     def publish(self, generation: Generation, results: Results) -> int:
         """Send the results of a batch that are not settled yet; returns their number.
@@ -159,6 +161,11 @@ class TentativeTopic:
             return 0
         with self._lock:
             settling = self._begun
+            if generation != self._current:
+                raise RetryError(
+                    f"the topic was read again after fork {generation} had begun",
+                    place=f"topic {self._places.tentative}",
+                )
             if len(made) > settling.room:
                 raise RefusedError(
                     f"{settling.open_results} tentative results are open: {len(made)} more are too "
@@ -243,7 +250,7 @@ class TentativeTopic:
         for one in (self._producer, self._reader):
             if one is not None:
                 one.close()
-        self._producer = self._reader = self._settling = self._due = None
+        self._producer = self._reader = self._settling = self._due = self._current = None
 
     @property
     def _begun(self) -> Settling:

@@ -54,6 +54,8 @@ X_MS, TICK_MS, BATCH_MS, SETTLE_MS, WINDOW_MS = 4_000, 100, 100, 500, 500
 USUAL_MS = 1_200
 """The latency without a failure: a record is noticed, read after the present batch, and released;
 sessions and joins move event time each quarter of a second."""
+UNREAD_MS = 400
+"""The time from a record until a fork does not publish without it: two batches, two looks."""
 INPUT = replace(STRICT_CARS, lateness_ms=0)
 BASE_MS = 1_000_000
 HOW = Measured(latency_ms=BATCH_MS, ready_ms=1_000)
@@ -264,13 +266,12 @@ class Forks:
                 self.settling.end(self.generation)
         fork = self.fork
         if happened is ForkEvent.EXPIRED and fork is not None:
-            self.own = Watch(self.availability.bound_ms)
             fork.steer(begun(self.watch, self.availability, HOW, at_ms))
         elif self.phase is ForkPhase.PUBLISHING and fork is not None:
             self.own = look(self.own, fork.time, fork.ends, at_ms)
             before, bound = fork.time.steered, self.availability
             found_now = steered(self.watch, self.own, before, bound, HOW, at_ms)
-            if found_now != fork.time.steered:
+            if found_now != before:
                 fork.steer(found_now)
 
     def _begin(self, now: int, ends: Ends) -> None:
@@ -282,7 +283,7 @@ class Forks:
         self.fork = Query(stable.logs, stable.marker, time, stable.most)
         self.fork.last = LastBatch(stable.marker.end)
         self.fork.answer(ends)
-        self.ready_ms = now + HOW.ready_ms
+        self.ready_ms, self.own = now + HOW.ready_ms, Watch(X_MS)
         self.generation = following(self.settling.newest, Epoch(1))
 
     def step(self, now: int) -> None:
@@ -388,13 +389,19 @@ class Run:
             self.forks.settle(self.results)
 
     def missing_for(self, now: int) -> int:
-        """How long what the slowest partition has not passed has been wanted."""
-        longest = 0
-        for passed in self.passed_at:
-            known = max((ms for then, ms in passed if then <= now), default=0)
-            since = next((then for then, newest in self.seen if newest > known), now)
-            longest = max(longest, now - since)
-        return longest
+        """How long what the slowest partition has not passed has been wanted.
+
+        What has come just now is not read yet: it counts as missing.
+        """
+        moments = range(now - UNREAD_MS, now + 1, TICK_MS)
+        since = (self._missing_since(n, then) for n in range(len(self.logs)) for then in moments)
+        return max((now - at_ms for at_ms in since if at_ms is not None), default=0)
+
+    def _missing_since(self, partition: int, now: int) -> int | None:
+        passed = self.passed_at[partition]
+        known = max((ms for then, ms in passed if then <= now), default=0)
+        since = next((then for then, newest in self.seen if newest > known), None)
+        return since if since is not None and since <= now else None
 
     @property
     def alive(self) -> list[int]:
@@ -506,3 +513,34 @@ def check_settled(run: Run) -> None:
     assert set(forks.undone) == tentative - stable
     assert set(Counter(forks.undone).values()) <= {1}
     assert Counter(forks.done) == Counter({of for of, _ in forks.published})
+
+
+def test_a_partition_that_is_always_a_little_behind_keeps_no_fork() -> None:
+    """After it was away, what is tentative ends, although its records come late as before."""
+    run = Run(Scenario(SHAPES[0], (0, 15), (Away(1, 30, 50, answers=True),)))
+    for tick in range(run.scenario.ticks):
+        run.tick(tick)
+    assert run.forks.published
+    assert run.forks.phase is ForkPhase.ABSENT
+    assert len(run.forks.begun) == 1
+
+
+@LONG
+@given(
+    st.sampled_from(SHAPES),
+    st.lists(st.sampled_from((0, 1, 5, 15)), min_size=1, max_size=3),
+    st.integers(0, 18),
+    st.booleans(),
+)
+def test_small_skews_and_short_failures_begin_no_fork(
+    shape: Shape,
+    behind: list[int],
+    ticks: int,
+    answers: bool,  # noqa: FBT001 - drawn
+) -> None:
+    """As long as nothing is missing for half of the bound."""
+    ticks = max(0, ticks - max(behind))
+    failures = tuple(Away(n, 30 + 40 * n, ticks, answers) for n in range(len(behind)))
+    run = Run(Scenario(shape, tuple(behind), failures)).go()
+    assert run.forks.begun == []
+    assert run.results

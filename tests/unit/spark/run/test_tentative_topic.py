@@ -524,6 +524,22 @@ def test_an_undo_that_was_not_delivered_is_written_after_it_was_resumed() -> Non
     assert (world.undone, sorted(world.done)) == ([b"b"], [("1.1", 0), ("1.1", 1)])
 
 
+def test_a_fork_does_not_go_on_after_its_topic_was_read_again() -> None:
+    """Its results count as those of one that has ended: it has to begin again."""
+    world = World()
+    topic = world.opened()
+    generation = topic.begin(Epoch(1), NOTHING)
+    topic.publish(generation, of_fork(("a", 10), ("b", 30)))
+    world.kafka.lose_after = world.kafka.sent
+    with pytest.raises(RetryError, match="not delivered"):
+        settle(topic, 20)
+    world.kafka.lose_after = None
+    topic.resume(world.ends)
+    with pytest.raises(RetryError, match=r"after fork 1\.1 had begun"):
+        topic.publish(generation, of_fork(("c", 30)))
+    assert str(topic.begin(Epoch(1), NOTHING)) == "1.2"
+
+
 def test_results_that_were_not_delivered_are_settled_as_others() -> None:
     """Nobody knows which of them arrived."""
     world = World()
