@@ -16,6 +16,7 @@ from dataclasses import replace
 from pipeline import durations
 from pipeline.availability import Availability, tightest
 from pipeline.errors import DocumentError, Problem
+from pipeline.ids import FragmentName, StreamName
 from pipeline.network.model import ExternalStream, Load, Network, Silence
 from pipeline.planner.draft import Draft
 from pipeline.planner.passes.list_topics import tentative_retention_ms
@@ -106,13 +107,15 @@ def _too_long(network: Network, fragment: Fragment) -> Iterator[Problem]:
 
 
 def _noting_silence(draft: Draft, before: tuple[Fragment, ...]) -> Draft:
-    """The draft with a note for each fragment in which a bound decides what silence means."""
+    """The draft with a note for each input whose silence has another meaning under a bound."""
+    inside: dict[StreamName, list[FragmentName]] = {}
     for old, new in zip(before, draft.fragments, strict=True):
-        pairs = zip(old.inputs, new.inputs, strict=True)
-        names = [now.name for was, now in pairs if was != now]
-        if names:
-            draft = draft.noting(
-                f"in {new.name} a silent {' or '.join(names)} is missing, since it has an "
-                "availability bound, and the document does not say silence there"
-            )
+        for was, now in zip(old.inputs, new.inputs, strict=True):
+            if was != now:
+                inside.setdefault(now.name, []).append(new.name)
+    for stream, names in inside.items():
+        draft = draft.noting(
+            f"silence of {stream} means missing in {', '.join(names)}, for an availability bound: "
+            "the document does not say silence there"
+        )
     return draft
