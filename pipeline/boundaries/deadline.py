@@ -23,6 +23,7 @@ from pipeline.markers.positions import InputPartition
 RESOLUTION: Final = 50
 """Event times that are first wanted within this part of the bound count as wanted from the first
 of these moments on: so the number of moments that are kept has a limit."""
+_LONG_AGO: Final = SteadyMillis(0)
 _OUTER: Final = 2
 """Moments that are kept of those older than the bound: the first and the last."""
 
@@ -64,6 +65,7 @@ class Watch:
             behind.
         before: the ends that it has to have read to be level.
         wanted: what was wanted when last looked at; None: nothing.
+        as_of_ms: what came before was read (steady time): whether more is missing is not known yet.
     """
 
     bound_ms: int
@@ -71,6 +73,11 @@ class Watch:
     level_ms: SteadyMillis | None = None
     before: Ends | None = None
     wanted: Wanted | None = None
+    as_of_ms: SteadyMillis = _LONG_AGO
+
+    def ago(self, ms: int) -> int:
+        """So long before the time up to which all is known (steady time)."""
+        return self.as_of_ms - ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +86,15 @@ class Held:
 
     Args:
         since_ms: since when the first of them is wanted (steady time).
-        counts_ms: since when that counts, because the lane was level; None: it is behind.
+        for_ms: for how long they are known to be held back.
+        counts_ms: how much of that counts, because the lane was level; None: it is behind.
         event_ms: the event time that would release them.
         causes: the external partitions that have not passed it.
     """
 
     since_ms: SteadyMillis
-    counts_ms: SteadyMillis | None
+    for_ms: int
+    counts_ms: int | None
     event_ms: Millis
     causes: frozenset[InputPartition]
 
@@ -131,7 +140,9 @@ def look(watch: Watch, time: LaneTime, ends: Ends | None, now_ms: SteadyMillis) 
         ends: the latest answer of the brokers.
         now_ms: steady time.
     """
-    watch = _with_level(watch, time, ends, now_ms)
+    watch = replace(
+        _with_level(watch, time, ends, now_ms), as_of_ms=_as_of(watch, time, ends, now_ms)
+    )
     found = wanted(time, ends, now_ms)
     in_force = time.release.in_force_ms
     moments = tuple(one for one in watch.moments if in_force is None or one.event_ms > in_force)
@@ -153,8 +164,11 @@ def held(watch: Watch, time: LaneTime) -> Held | None:
     for one in watch.moments:
         causes = watch.wanted.missing(one.event_ms)
         if causes and releases.next_move(shape, release, StreamBoundary(one.event_ms)) is not None:
-            counts_ms = None if level_ms is None else max(one.since_ms, level_ms)
-            return Held(one.since_ms, counts_ms, one.event_ms, causes)
+            for_ms = max(0, watch.as_of_ms - one.since_ms)
+            counts_ms = None
+            if level_ms is not None:
+                counts_ms = max(0, min(for_ms, watch.as_of_ms - level_ms))
+            return Held(one.since_ms, for_ms, counts_ms, one.event_ms, causes)
     return None
 
 
@@ -183,6 +197,20 @@ def _partitions(time: LaneTime, ends: Ends | None) -> dict[InputPartition, Milli
         for at, seen in partitions_seen(time, one, ends).items()
         if not is_idle(one, seen, observed_ms(one, ends))
     }
+
+
+def _as_of(watch: Watch, time: LaneTime, ends: Ends | None, now_ms: SteadyMillis) -> SteadyMillis:
+    """The time before which everything was read: a batch that runs may bring what is missing."""
+    topics = {one.stream: one.topic for one in time.profile.inputs}
+    by_topic = {} if ends is None else ends.by_topic
+    unread = any(
+        offset < by_topic.get(at.topic, {}).get(at.partition, offset)
+        for at, offset in time.positions.items()
+        if topics.get(at.input) == at.topic and at not in time.steered.without
+    )
+    if not unread:
+        return now_ms
+    return max(watch.as_of_ms, time.read_until_ms or watch.as_of_ms)
 
 
 def _with_level(watch: Watch, time: LaneTime, ends: Ends | None, now_ms: SteadyMillis) -> Watch:

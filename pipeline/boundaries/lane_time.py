@@ -94,6 +94,8 @@ class LaneTime:
         steps_ms: how far event time is behind its inputs because it is released in steps; None: it
             is not, or not by much.
         steered: how a fork is steered; a stable lane waits for everything.
+        read_until_ms: when the last finished batch was planned, which read what was there then
+            (steady time); None: not by this process.
     """
 
     profile: LaneProfile
@@ -115,6 +117,7 @@ class LaneTime:
     is_full: bool = False
     steps_ms: int | None = None
     steered: Steered = STABLE
+    read_until_ms: SteadyMillis | None = None
 
 
 def begin(

@@ -17,7 +17,7 @@ from pipeline.availability import Availability, Policy
 from pipeline.boundaries.deadline import Held, Watch, wanted_before
 from pipeline.boundaries.lane_time import Steered
 from pipeline.errors import BrokenInvariantError
-from pipeline.ids import Millis, SteadyMillis
+from pipeline.ids import Millis
 from pipeline.markers.positions import InputPartition
 
 WAIT_PART: Final = 0.9
@@ -116,7 +116,6 @@ def next_event(
     held: Held | None,
     availability: Availability,
     measured: Measured,
-    now_ms: SteadyMillis,
 ) -> ForkEvent | None:
     """What happens to a fork now because of time; None: nothing.
 
@@ -130,14 +129,13 @@ def next_event(
         held: the results that the lane holds back.
         availability: of its fragment.
         measured: how long its parts take.
-        now_ms: steady time.
     """
     least_ms = round(CANCEL_PART * availability.bound_ms)
     if phase is ForkPhase.PUBLISHING:
-        is_over = held is None or now_ms - held.since_ms < 2 * least_ms
+        is_over = held is None or held.for_ms < 2 * least_ms
         return ForkEvent.OVER if is_over and watch.level_ms is not None else None
     counts_ms = None if held is None else held.counts_ms
-    held_ms = 0 if counts_ms is None else now_ms - counts_ms
+    held_ms = counts_ms or 0
     if phase in _RUNNING and held_ms < least_ms:
         return ForkEvent.OVER
     waits = waits_ms(availability, measured)
@@ -147,9 +145,7 @@ def next_event(
     return ForkEvent.EXPIRED if phase is ForkPhase.READY and held_ms >= waits else None
 
 
-def begun(
-    stable: Watch, availability: Availability, measured: Measured, now_ms: SteadyMillis
-) -> Steered:
+def begun(stable: Watch, availability: Availability, measured: Measured) -> Steered:
     """How the event time of a fork moves from its deadline on.
 
     Partitions that have not passed what was wanted when the wait began step aside, until the fork
@@ -160,10 +156,9 @@ def begun(
         stable: of its stable lane.
         availability: of its fragment.
         measured: how long its parts take.
-        now_ms: steady time.
     """
-    missing = _missing(stable, now_ms - waits_ms(availability, measured))
-    return _limited(Steered(missing), stable, availability, measured, now_ms)
+    missing = _missing(stable, waits_ms(availability, measured))
+    return _limited(Steered(missing), stable, availability, measured)
 
 
 def steered(
@@ -172,7 +167,6 @@ def steered(
     before: Steered,
     availability: Availability,
     measured: Measured,
-    now_ms: SteadyMillis,
 ) -> Steered:
     """How the event time of a fork that publishes moves now.
 
@@ -185,34 +179,29 @@ def steered(
         before: how it has moved until now.
         availability: of its fragment.
         measured: how long its parts take.
-        now_ms: steady time.
     """
-    at_ms, missing = now_ms - waits_ms(availability, measured), frozenset[InputPartition]()
-    if own.level_ms is not None and own.level_ms <= at_ms:
-        missing = _missing(own, at_ms)
+    waits, missing = waits_ms(availability, measured), frozenset[InputPartition]()
+    if own.level_ms is not None and own.level_ms <= own.ago(waits):
+        missing = _missing(own, waits)
     found = Steered(before.without | missing, before.most_ms)
-    return _limited(found, stable, availability, measured, now_ms)
+    return _limited(found, stable, availability, measured)
 
 
-def _missing(watch: Watch, at_ms: int) -> frozenset[InputPartition]:
-    """The partitions that have not passed what was wanted at a steady time."""
-    due_ms = wanted_before(watch, at_ms)
+def _missing(watch: Watch, waits: int) -> frozenset[InputPartition]:
+    """The partitions that have not passed what was wanted when the wait began."""
+    due_ms = wanted_before(watch, watch.ago(waits))
     if due_ms is None or watch.wanted is None:
         return frozenset()
     return watch.wanted.missing(due_ms)
 
 
 def _limited(
-    found: Steered,
-    stable: Watch,
-    availability: Availability,
-    measured: Measured,
-    now_ms: SteadyMillis,
+    found: Steered, stable: Watch, availability: Availability, measured: Measured
 ) -> Steered:
     """The limit of event time: with the policy `delay` each result waits as long as the first."""
     if availability.policy is Policy.PROCESS:
         return Steered(found.without)
-    due_ms = wanted_before(stable, now_ms - waits_ms(availability, measured)) or Millis(0)
+    due_ms = wanted_before(stable, stable.ago(waits_ms(availability, measured))) or Millis(0)
     return Steered(found.without, max(due_ms, found.most_ms or Millis(0)))
 
 

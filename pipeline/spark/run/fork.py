@@ -162,6 +162,8 @@ class Fork:
             stop=stop,
             name=f"{self._label}.{settings.epoch}.fork.{self._number}",
         )
+        if stop.is_set():
+            raise StoppingError
         query.run(lowered, self._folder, sink, planned=True)
 
     def _watch(self, topics: TopicWatch) -> None:

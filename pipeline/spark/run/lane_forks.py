@@ -206,7 +206,7 @@ class LaneForks:
         watch = look(watch, *observed, now_ms)
         self._held = held(watch, observed[0])
         event = self._ended() or next_event(
-            self._phase, watch, self._held, availability, self._measured, now_ms
+            self._phase, watch, self._held, availability, self._measured
         )
         if self._phase is ForkPhase.RESTING and now_ms >= self._rests_until_ms:
             event = ForkEvent.RESTED
@@ -229,7 +229,7 @@ class LaneForks:
             case ForkEvent.DUE:
                 self._begin_fork()
             case ForkEvent.EXPIRED if running is not None:
-                running.steered = begun(watch, availability, self._measured, self._now_ms)
+                running.steered = begun(watch, availability, self._measured)
                 running.fork.steer(running.steered)
                 self._say(f"publishes tentative results: {self._causes()}")
             case ForkEvent.OVER if running is not None:
@@ -251,7 +251,7 @@ class LaneForks:
             return
         running.watch = look(running.watch, *observed, now_ms)
         own, before = running.watch, running.steered
-        found = steered(stable, own, before, availability, self._measured, now_ms)
+        found = steered(stable, own, before, availability, self._measured)
         if found != running.steered:
             running.steered = found
             running.fork.steer(found)

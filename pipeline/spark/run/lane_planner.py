@@ -113,7 +113,13 @@ class LanePlanner:
         """Take in a committed marker of the lane."""
         with self._changed:
             now_ms = steady_ms(self._clock)
-            self._set(lambda time: lane_time.batch_finished(time, marker, rows_out, now_ms))
+            read = self._last if dict(self._last.end) == dict(marker.end) else LastBatch({})
+            self._set(
+                lambda time: replace(
+                    lane_time.batch_finished(time, marker, rows_out, now_ms),
+                    read_until_ms=read.at_ms or time.read_until_ms,
+                )
+            )
 
     @property
     def fallen(self) -> EndsByTopic | None:

@@ -160,7 +160,7 @@ def test_results_are_held_since_the_fastest_partition_has_passed_them() -> None:
     assert held(watch, open_one) is None
     watch = look(watch, ended, all_read(later(600)), later(600))
     watch = look(watch, ended, all_read(later(900)), later(900))
-    assert held(watch, ended) == Held(later(600), later(600), Millis(29), frozenset({at(SOON, 1)}))
+    assert held(watch, ended) == Held(later(600), 300, 300, Millis(29), frozenset({at(SOON, 1)}))
 
 
 def test_nothing_is_held_once_it_is_in_force() -> None:
@@ -192,7 +192,27 @@ def test_nothing_counts_while_a_lane_is_behind() -> None:
     watch = look(watch, level, replace(unread, read_at_ms=later(2_000)), later(2_000))
     found = held(watch, level)
     assert found is not None
-    assert (found.since_ms, found.counts_ms) == (START_MS, later(2_000))
+    assert (found.since_ms, found.counts_ms) == (START_MS, 0)
+    watch = look(watch, level, all_read(later(2_400), 5, 9), later(2_400))
+    found = held(watch, level)
+    assert found is not None
+    assert (found.for_ms, found.counts_ms) == (2_400, 400)
+
+
+def test_what_a_batch_may_bring_is_not_known_to_be_missing() -> None:
+    """Until it was read: so the duration of batches is no delay of a partition."""
+    time, unread = running((30, 5), 9), all_read(START_MS, 5, 9)
+    watch = look(watched([(0, time)]), time, all_read(later(100)), later(100))
+    for ms in (500, 900):
+        watch = look(watch, time, replace(unread, read_at_ms=later(ms)), later(ms))
+    found = held(watch, time)
+    assert found is not None
+    assert found.for_ms == 100
+    read = replace(time, positions=positions(SOON, 5, 9), read_until_ms=later(700))
+    newer = all_read(later(950), 5, 11)
+    found = held(look(watch, read, newer, later(950)), read)
+    assert found is not None
+    assert found.for_ms == 700
 
 
 def test_a_partition_without_an_answer_does_not_make_a_lane_behind() -> None:

@@ -183,7 +183,8 @@ class Query:
             boundary_ms=boundary_ms,
         )
         found = self._released(before.eviction_ms, eviction_ms, batch.end, now)
-        self.time = batch_finished(self.time, self.marker, len(found), SteadyMillis(now))
+        time = batch_finished(self.time, self.marker, len(found), SteadyMillis(now))
+        self.time = replace(time, read_until_ms=self.last.at_ms)
         self.running = None
         return found
 
@@ -250,7 +251,7 @@ class Forks:
         at_ms = SteadyMillis(now)
         self.watch = look(self.watch, self.stable.time, self.stable.ends, at_ms)
         found = held(self.watch, self.stable.time)
-        happened = next_event(self.phase, self.watch, found, self.availability, HOW, at_ms)
+        happened = next_event(self.phase, self.watch, found, self.availability, HOW)
         if self.phase is ForkPhase.PREPARING and now >= self.ready_ms:
             happened = ForkEvent.PREPARED
         if happened is not None:
@@ -266,11 +267,11 @@ class Forks:
                 self.settling.end(self.generation)
         fork = self.fork
         if happened is ForkEvent.EXPIRED and fork is not None:
-            fork.steer(begun(self.watch, self.availability, HOW, at_ms))
+            fork.steer(begun(self.watch, self.availability, HOW))
         elif self.phase is ForkPhase.PUBLISHING and fork is not None:
             self.own = look(self.own, fork.time, fork.ends, at_ms)
             before, bound = fork.time.steered, self.availability
-            found_now = steered(self.watch, self.own, before, bound, HOW, at_ms)
+            found_now = steered(self.watch, self.own, before, bound, HOW)
             if found_now != before:
                 fork.steer(found_now)
 

@@ -41,17 +41,12 @@ THERE = InputPartition(StreamName("cars"), TopicName("cars"), 0)
 def since(ms: int, counts_ms: int | None = -1) -> Held:
     """Results that are held back for so long; by default all of it counts."""
     counts = ms if counts_ms == -1 else counts_ms
-    return Held(
-        SteadyMillis(NOW - ms),
-        None if counts is None else SteadyMillis(NOW - counts),
-        Millis(5),
-        frozenset({AWAY}),
-    )
+    return Held(SteadyMillis(NOW - ms), ms, counts, Millis(5), frozenset({AWAY}))
 
 
 def event(phase: ForkPhase, found: Held | None, watch: Watch = LEVEL) -> ForkEvent | None:
     """What happens now."""
-    return next_event(phase, watch, found, X, HOW, NOW)
+    return next_event(phase, watch, found, X, HOW)
 
 
 def test_a_fork_begins_so_that_it_is_ready_at_the_deadline() -> None:
@@ -64,8 +59,8 @@ def test_a_fork_begins_so_that_it_is_ready_at_the_deadline() -> None:
 def test_no_fork_begins_before_half_of_the_bound() -> None:
     """However long it takes until one is ready: else each skew would begin one."""
     slow = replace(HOW, ready_ms=60_000)
-    assert next_event(ForkPhase.ABSENT, LEVEL, since(4_999), X, slow, NOW) is None
-    assert next_event(ForkPhase.ABSENT, LEVEL, since(5_000), X, slow, NOW) is ForkEvent.DUE
+    assert next_event(ForkPhase.ABSENT, LEVEL, since(4_999), X, slow) is None
+    assert next_event(ForkPhase.ABSENT, LEVEL, since(5_000), X, slow) is ForkEvent.DUE
 
 
 def test_no_fork_begins_while_the_lane_is_behind() -> None:
@@ -118,12 +113,12 @@ def test_each_event_is_legal(
     """And what has begun a fork does not end it at once."""
     held = None if found is None else since(*found)
     watch, how = (LEVEL if level else BEHIND), Measured(latency_ms, ready_ms)
-    happened = next_event(phase, watch, held, X, how, NOW)
+    happened = next_event(phase, watch, held, X, how)
     if happened is None:
         return
     then = after(phase, happened, "here")
     if happened is ForkEvent.DUE:
-        assert next_event(then, watch, held, X, how, NOW) is None
+        assert next_event(then, watch, held, X, how) is None
 
 
 def test_an_illegal_event_changes_nothing() -> None:
@@ -141,7 +136,8 @@ def test_an_illegal_event_changes_nothing() -> None:
 def watched(alone: dict[InputPartition, Millis | None], *moments: tuple[int, int]) -> Watch:
     """A watch with event times that are wanted for so long."""
     found = tuple(Since(Millis(ms), SteadyMillis(NOW - ago)) for ms, ago in moments)
-    return replace(LEVEL, moments=found, wanted=Wanted(moments_last(moments), alone))
+    wanted = Wanted(moments_last(moments), alone)
+    return replace(LEVEL, moments=found, wanted=wanted, as_of_ms=NOW)
 
 
 def moments_last(moments: tuple[tuple[int, int], ...]) -> Millis:
@@ -155,39 +151,40 @@ SLOW = Availability(X.bound_ms, Policy.DELAY)
 
 def test_only_what_has_not_passed_the_due_event_time_steps_aside() -> None:
     """A partition that is a little behind the first one is read on, and waited for."""
-    assert begun(LATE, X, HOW, NOW) == Steered(frozenset({AWAY}))
+    assert begun(LATE, X, HOW) == Steered(frozenset({AWAY}))
     nothing = watched({THERE: Millis(90), AWAY: Millis(4)}, (60, 8_000))
-    assert begun(nothing, X, HOW, NOW) == Steered()
+    assert begun(nothing, X, HOW) == Steered()
 
 
 def test_what_stepped_aside_stays_there() -> None:
     """What it brings later is for the stable lane."""
     back = watched({THERE: Millis(90), AWAY: Millis(90)}, (90, 9_000))
     before = Steered(frozenset({AWAY}))
-    assert steered(back, back, before, X, HOW, NOW).without == {AWAY}
+    assert steered(back, back, before, X, HOW).without == {AWAY}
 
 
 def test_another_cause_steps_aside_after_the_same_wait() -> None:
     """Not while the fork is behind: it has not read what is there."""
     before = Steered(frozenset({AWAY}))
     own = watched({THERE: Millis(4)}, (5, 8_600), (100, 10))
-    assert steered(LATE, own, before, X, HOW, NOW).without == {AWAY, THERE}
+    assert steered(LATE, own, before, X, HOW).without == {AWAY, THERE}
     young = watched({THERE: Millis(4)}, (5, 8_400), (100, 10))
-    assert steered(LATE, young, before, X, HOW, NOW) == before
+    assert steered(LATE, young, before, X, HOW) == before
     for level_ms in (None, SteadyMillis(NOW - 1_000)):
         behind = replace(own, level_ms=level_ms)
-        assert steered(LATE, behind, before, X, HOW, NOW) == before
+        assert steered(LATE, behind, before, X, HOW) == before
 
 
 def test_with_delay_each_result_waits_as_long_as_the_first() -> None:
     """Event time moves only as far as it was wanted when the wait began, and never back."""
     own = Watch(X.bound_ms)
-    found = begun(LATE, SLOW, HOW, NOW)
+    found = begun(LATE, SLOW, HOW)
     assert found == Steered(frozenset({AWAY}), Millis(5))
-    later = steered(LATE, own, found, SLOW, HOW, SteadyMillis(NOW + 600))
+    then = replace(LATE, as_of_ms=SteadyMillis(NOW + 600))
+    later = steered(then, own, found, SLOW, HOW)
     assert later.most_ms == 60
     released = replace(LATE, moments=())
-    assert steered(released, own, later, SLOW, HOW, NOW).most_ms == 60
+    assert steered(released, own, later, SLOW, HOW).most_ms == 60
 
 
 def test_a_fork_that_fails_rests_longer_each_time() -> None:

@@ -17,7 +17,7 @@ from pipeline.lanes.tentative_state import (
 from pipeline.markers.positions import InputPartition
 
 ONE, TEN = (InputPartition(StreamName("cars"), TopicName("car-sightings"), n) for n in (1, 10))
-HELD = Held(SteadyMillis(10), None, Millis(0), frozenset({TEN, ONE}))
+HELD = Held(SteadyMillis(10), 0, None, Millis(0), frozenset({TEN, ONE}))
 SAID = TentativeState(ForkPhase.READY, SteadyMillis(50), HELD)
 AT = SteadyMillis(100)
 

@@ -19,7 +19,7 @@ def _since(after_ms: int) -> SteadyMillis:
     return SteadyMillis(BEGAN_MS + after_ms)
 
 
-HELD = Held(_since(1_000), _since(1_000), Millis(0), frozenset({TWO}))
+HELD = Held(_since(1_000), 1_000, 1_000, Millis(0), frozenset({TWO}))
 PUBLISHED = TentativeCounts(published=7, open_results=7)
 
 

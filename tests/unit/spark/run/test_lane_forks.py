@@ -233,7 +233,7 @@ def test_a_fork_is_cancelled_if_the_partition_returns_in_time(forks: list[FakeFo
     world.look(2.0, 30, 30, event_ms=29)
     assert world.written == []
     assert world.forks.state is not None
-    assert world.forks.state.generation == ""
+    assert world.forks.state.generation is None
 
 
 def test_a_fork_publishes_at_the_deadline_without_what_is_missing(forks: list[FakeFork]) -> None:
