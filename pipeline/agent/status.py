@@ -119,7 +119,7 @@ def _with_tentative(found: FragmentStatus, lane: Lane, now: Now) -> FragmentStat
         tentative_since_ms=now.wall_at(state.since_ms),
         tentative_held_since_ms=None if state.held is None else now.wall_at(state.held.since_ms),
         tentative_missing=tuple(map(missing_text, state.missing)),
-        tentative_generation=state.generation,
+        tentative_generation=state.generation or "",
         tentative_published=state.counts.published,
         tentative_confirmed=state.counts.confirmed,
         tentative_replaced=state.counts.replaced,

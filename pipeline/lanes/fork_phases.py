@@ -121,8 +121,8 @@ def next_event(
     """What happens to a fork now because of time; None: nothing.
 
     While the stable lane reads what has come at last, a fork that publishes goes on: new results
-    come from it until the lane is level again. Then it ends, unless something has been held back so
-    long that another one would begin: a partition that is always somewhat behind keeps none.
+    come from it until the lane is level again. Then it ends, unless something has been held back
+    so long that another one would begin: a partition that is always somewhat behind keeps none.
 
     Args:
         phase: its phase.

@@ -54,7 +54,7 @@ class TentativeState:
         phase: of its fork.
         since_ms: since when it is in that phase (steady time).
         held: what the lane holds back; None: nothing.
-        generation: of the fork that runs, as text; empty: none does.
+        generation: of the fork that runs, as text; None: none does.
         counts: what became of its results.
         is_settled: whether nothing is left to settle.
         problem: why the last fork has failed; empty: it has not.
@@ -63,7 +63,7 @@ class TentativeState:
     phase: ForkPhase
     since_ms: SteadyMillis
     held: Held | None = None
-    generation: str = ""
+    generation: str | None = None
     counts: TentativeCounts = NONE_YET
     is_settled: bool = True
     problem: str = ""

@@ -1,6 +1,7 @@
 """When a fork begins, publishes and ends."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -27,6 +28,7 @@ from pipeline.lanes.fork_phases import (
 )
 from pipeline.markers.positions import InputPartition
 
+DOCUMENT = Path(__file__).parents[3] / "docs" / "lane-states.md"
 X = Availability(10_000)
 HOW = Measured(latency_ms=500, ready_ms=3_000)
 LEVEL = Watch(X.bound_ms, level_ms=SteadyMillis(0))
@@ -197,3 +199,11 @@ def test_a_fork_that_fails_rests_longer_each_time() -> None:
 def test_the_duration_of_a_batch_is_a_mean_of_the_last_ones() -> None:
     """One slow batch does not shorten the wait by its whole duration."""
     assert Measured(400).with_latency(800).latency_ms == 500
+
+
+def test_the_picture_in_the_docs_is_that_of_the_table() -> None:
+    """Each transition, and no other."""
+    text = DOCUMENT.read_text(encoding="utf-8").split("## The phases of a fork")[1]
+    lines = text.split("```mermaid")[1].split("```")[0].splitlines()
+    drawn = {line.strip() for line in lines if "-->" in line and "[*]" not in line}
+    assert drawn == {f"{a.value} --> {b.value}: {e.value}" for (a, e), b in TRANSITIONS.items()}

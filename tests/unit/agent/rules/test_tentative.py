@@ -48,7 +48,7 @@ class World:
         stays = last is not None and last.state.phase is phase
         since_ms = last.state.since_ms if last is not None and stays else self.agent.steady_ms
         held = HELD if phase is ForkPhase.PUBLISHING else None
-        generation = "1.1" if phase is ForkPhase.PUBLISHING else ""
+        generation = "1.1" if phase is ForkPhase.PUBLISHING else None
         settled = counts.open_results == 0
         state = TentativeState(phase, since_ms, held, generation, counts, settled, problem)
         effects = self.agent.receive_all(LaneTentative(LANE, RunNumber(run), state))

@@ -61,7 +61,7 @@ def _tail(
 
 def _told(found: list[MarkedRecord]) -> list[tuple[str, bytes | None, str]]:
     return [
-        (one.mark.value, one.record and one.record.value, one.generation)
+        (one.mark.value, None if one.record is None else one.record.value, one.generation)
         for one in found
         if one.record is None or one.record.topic == TOPIC
     ]
