@@ -104,6 +104,7 @@ class LaneForks:
         self._held: Held | None = None
         self._running: _Running | None = None
         self._failures, self._rests_until_ms, self._problem = 0, 0, ""
+        self._settles_at_s, self._unsettled = 0.0, 0
         self._said: TentativeState | None = None
         self._said_ms = self._now_ms
         output = fragment.output.topic
@@ -319,21 +320,23 @@ class LaneForks:
 
     def _settle(self) -> None:
         """Settle again and again, on a thread of its own: it may wait for what is missing."""
-        failures = 0
-        while not self._stop.wait(rest_ms(failures) / 1000 if failures else SETTLE_S):
-            failures = self._settled(failures)
+        while not self._stop.wait(SETTLE_S):
+            self._settle_if_due()
 
-    def _settled(self, failures: int) -> int:
-        """Settle; returns the failures in a row. They leave the fork alone."""
-        promised_ms = self._last.boundary_ms
+    def _settle_if_due(self) -> None:
+        now_s, promised_ms = self._host.clock.monotonic_s(), self._last.boundary_ms
+        if now_s < self._settles_at_s:
+            return
         try:
             topic = self._opened()
             if promised_ms is not None:
                 topic.settle(promised_ms)
         except Exception as error:  # noqa: BLE001 - it must not end what settles
+            self._unsettled += 1
+            self._settles_at_s = now_s + rest_ms(self._unsettled) / 1000
             _log.warning("tentative results are not settled: %s", error, extra=self._label)
-            return failures + 1
-        return 0
+        else:
+            self._unsettled = 0
 
     def _opened(self) -> TentativeTopic:
         """The topic, after what an earlier process has left in it was read."""

@@ -129,7 +129,7 @@ class World:
         self.host = cast("LaneHost", host)
         self.forks = LaneForks(lane, self.host, cast("LanePlanner", self.planner))
         self.forks._keep(self.marker(0, None))
-        self.watch, self.failures = Watch(self.availability.bound_ms), 0
+        self.watch = Watch(self.availability.bound_ms)
 
     def marker(self, batch: int, promised: int | None) -> CommitMarker:
         """A marker of the lane."""
@@ -158,7 +158,7 @@ class World:
             self.clock.sleep(min(seconds, 0.5))
             self.planner.observed = self.time(*progress, event_ms=event_ms)
             self.watch = self.forks._looked(self.watch)
-            self.failures = self.forks._settled(self.failures)
+            self.forks._settle_if_due()
         return self.phase
 
     def batch(self, *rows: tuple[str, int], elapsed_ms: int = 500) -> ForkBatch:
@@ -373,21 +373,17 @@ def test_settling_that_fails_is_tried_less_and_less_often(
     forks: list[FakeFork], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each time is a line in the log."""
-    world = World()
-    paused: list[float] = []
+    world, tried = World(), list[float]()
+    assert forks == []
 
     def fails(*_: Any) -> None:
+        tried.append(world.clock.monotonic_s())
         raise NotNowError("no leader")
 
-    def pause(seconds: float) -> bool:
-        paused.append(seconds)
-        return len(paused) == 8
-
     monkeypatch.setattr(world.kafka, "end_offsets", fails)
-    monkeypatch.setattr(world.forks, "_stop", SimpleNamespace(wait=pause))
-    world.forks._settle()
-    assert paused == [0.5, 1, 2, 4, 8, 16, 32, 60]
-    assert forks == []
+    assert world.look(40.0, 30, 30, event_ms=29) is ForkPhase.ABSENT
+    assert len(tried) == 6, "after 1, 2, 4, 8, 16 s"
+    monkeypatch.undo()
 
 
 def test_what_an_earlier_process_has_left_is_settled_without_a_fork(forks: list[FakeFork]) -> None:
