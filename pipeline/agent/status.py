@@ -57,7 +57,6 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
     stalled_ms = None if running is None else stalled_since(running, lag_ms, now.steady_ms)
     missing = "" if running is None else _missing(running, shared.ends, now)
     late = running.late if running is not None and running.late and running.late.is_shown else None
-    silent_ms = held_back.silent_since_ms if held_back else None
     rebuild = lane.phase.rebuilding if isinstance(lane.phase, Starting) else None
     found = FragmentStatus(
         network=lane.id.fragment.network,
@@ -88,7 +87,7 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
         held_partition=held_back.partition if held_back else None,
         held_ms=held_back.by_ms if held_back else None,
         held_since_ms=now.wall_at(held_back.since_ms) if held_back else None,
-        held_silent_since_ms=None if silent_ms is None else now.wall_at(silent_ms),
+        held_silent_since_ms=_silent_since(held_back, now),
         steps_ms=_steps(running.time) if running else None,
         stalled_since_ms=None if stalled_ms is None else now.wall_at(stalled_ms),
         event_ms=running.time.release.in_force_ms if running else None,
@@ -127,6 +126,13 @@ def _with_tentative(found: FragmentStatus, lane: Lane, now: Now) -> FragmentStat
         tentative_open=state.counts.open_results,
         tentative_problem=one_line(state.problem),
     )
+
+
+def _silent_since(held: HeldBack | None, now: Now) -> Millis | None:
+    """Since when the input that holds event time back is silent; None: it is not."""
+    if held is None or held.silent_since_ms is None:
+        return None
+    return now.wall_at(held.silent_since_ms)
 
 
 def _epoch(lane: Lane, shared: Shared) -> Epoch:

@@ -48,7 +48,7 @@ LOOK_LEAST_S, LOOK_MOST_S = 0.02, 0.2
 SETTLE_S: Final = 0.5
 """How often tentative results are settled."""
 MARKERS_KEPT: Final = 64
-END_S: Final = 30.0
+END_S: Final = 5.0
 
 _log = logging.getLogger(__name__)
 
