@@ -21,7 +21,7 @@ from brokers.kafka_interface import (
     complete,
 )
 from brokers.records import Ends, KafkaRecord
-from pipeline.errors import BrokenInvariantError, MedusaError, RefusedError
+from pipeline.errors import BrokenInvariantError, MedusaError, RefusedError, RetryError
 from pipeline.ids import Epoch, Millis, Offset, TopicId, TopicName
 from pipeline.lanes.result_headers import RESULT_ID, WRITTEN_TO
 from pipeline.lanes.tentative_state import NONE_YET, TentativeCounts
@@ -152,6 +152,7 @@ class TentativeTopic:
 
         Raises:
             RefusedError: too many results are open.
+            RetryError: the topic was resumed since the fork has published, which has ended it.
             MedusaError: they were not delivered.
         """
         made = [*self._made(generation, results)]
@@ -159,9 +160,14 @@ class TentativeTopic:
             return 0
         with self._lock:
             settling = self._begun
-            if len(made) > settling.room:
+            if settling.has_ended(generation):  # else nothing of it would be accepted any more
+                raise RetryError(
+                    f"generation {generation} has ended: what is not settled was read again",
+                    place=f"topic {self._places.tentative}",
+                )
+            if (added := settling.added(made)) > settling.room:
                 raise RefusedError(
-                    f"{settling.open_results} tentative results are open: {len(made)} more are too "
+                    f"{settling.open_results} tentative results are open: {added} more are too "
                     "many",
                     place=f"topic {self._places.tentative}",
                     hint="nothing has to be done: tentative results come again once stable ones "

@@ -307,6 +307,18 @@ def test_too_many_open_results_are_refused(monkeypatch: pytest.MonkeyPatch) -> N
     assert topic.counts == Counts(published=1, open_results=1)
 
 
+def test_the_next_fork_publishes_again_however_many_results_are_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its results take the places of those that the last one has published."""
+    world = World()
+    topic = world.opened()
+    monkeypatch.setattr(topic._settling, "_most", 2)
+    published(topic, ("a", 10), ("b", 10))
+    published(topic, ("a", 10), ("b", 10))
+    assert topic.counts == Counts(published=4, open_results=2)
+
+
 def test_results_without_ids_are_a_broken_invariant() -> None:
     """They could not be settled."""
     topic = World().opened()
@@ -522,6 +534,23 @@ def test_an_undo_that_was_not_delivered_is_written_after_it_was_resumed() -> Non
     topic.resume(world.ends)
     settle(topic, 20)
     assert (world.undone, sorted(world.done)) == ([b"b"], [("1.1", 0), ("1.1", 1)])
+
+
+def test_a_fork_that_was_there_before_it_was_resumed_is_told() -> None:
+    """Nothing of it would be accepted; one that has published nothing goes on."""
+    world = World()
+    topic = world.opened()
+    before = topic.begin(Epoch(1), NOTHING)
+    topic.close()
+    topic.resume(world.ends)
+    assert topic.publish(before, of_fork(("a", 10))) == 1
+    topic.close()
+    topic.resume(world.ends)
+    for promised_ms in (5, 20):
+        with pytest.raises(RetryError, match=r"generation 1\.1 has ended"):
+            topic.publish(before, of_fork(("b", 30)))
+        settle(topic, promised_ms)
+    assert topic.publish(topic.begin(Epoch(1), NOTHING), of_fork(("b", 30))) == 1
 
 
 def test_results_that_were_not_delivered_are_settled_as_others() -> None:
