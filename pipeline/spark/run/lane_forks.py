@@ -49,6 +49,8 @@ SETTLE_S: Final = 0.5
 """How often tentative results are settled."""
 MARKERS_KEPT: Final = 64
 END_S: Final = 30.0
+AWAITED_S: Final = 10.0
+"""How long the lane waits for the end of its fork, which publishes nothing any more."""
 
 _log = logging.getLogger(__name__)
 
@@ -149,14 +151,18 @@ class LaneForks:
             self._keep(marker)
             self._measured = self._measured.with_latency(elapsed_ms)
 
-    def end(self) -> None:
-        """End the fork, and wait for it."""
+    def request_stop(self) -> None:
+        """Publish nothing more, and let the fork end; does not wait. Thread-safe."""
         self._stop.set()
         running = self._running
         if running is not None:
             running.fork.request_stop()
+
+    def end(self) -> None:
+        """End the fork, and wait for it; one that takes too long ends later."""
+        self.request_stop()
         if self._thread is not None:
-            self._thread.join(END_S)
+            self._thread.join(AWAITED_S)
             if self._thread.is_alive():
                 self._say("its fork does not end")
 
@@ -284,9 +290,13 @@ class LaneForks:
         run.start()
 
     def _publish(self, topic: TentativeTopic, running: _Running, batch: ForkBatch) -> None:
-        """Publish the results of a batch; before the deadline the stable lane has them as well."""
+        """Publish the results of a batch; before the deadline the stable lane has them as well.
+
+        When the lane ends, its next owner takes over what is there: nothing may come after that.
+        """
         running.is_prepared = True
-        if self._phase is ForkPhase.PUBLISHING and batch.results.table.num_rows:
+        is_due = self._phase is ForkPhase.PUBLISHING and not self._stop.is_set()
+        if is_due and batch.results.table.num_rows:
             topic.publish(running.generation, batch.results)
         self._measured = self._measured.with_latency(batch.elapsed_ms)
 
