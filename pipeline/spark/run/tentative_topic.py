@@ -15,6 +15,7 @@ from typing import Final
 from brokers.kafka_interface import (
     Isolation,
     KafkaCluster,
+    NoSuchTopicError,
     RecordReader,
     RecordWriter,
     TopicAdmin,
@@ -315,9 +316,12 @@ class TentativeTopic:
         self._starts = {one: max(starts[one], end) for one, end in ends[topic].items()}
 
     def _counted(self) -> int:
-        """The number of partitions of the tentative topic."""
+        """The number of partitions of the tentative topic, also of those without a leader now."""
         topic = self._places.tentative
-        return len(complete(self._ends(topic, Isolation.UNCOMMITTED), (topic,))[topic])
+        found = self._admin.describe((topic,)).get(topic)
+        if found is None:
+            raise NoSuchTopicError("the topic does not exist", place=f"topic {topic}")
+        return found.partitions
 
     def _ends(self, topic: TopicName, isolation: Isolation = Isolation.COMMITTED) -> Ends:
         return self._admin.end_offsets((topic,), isolation)

@@ -1,7 +1,7 @@
 """The tentative topic of one lane: results of forks are sent, and each of them is settled."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -10,7 +10,7 @@ import pytest
 from brokers.kafka_interface import Isolation, NotNowError
 from brokers.memory_kafka.reader import MemoryReader
 from brokers.memory_kafka.writers import MemoryProducer, MemoryTransactions
-from brokers.records import Ends, Headers, KafkaRecord
+from brokers.records import Ends, Headers, KafkaRecord, TopicDescription
 from pipeline.clock import Deadline
 from pipeline.errors import BrokenInvariantError, MedusaError, RefusedError, RetryError
 from pipeline.ids import Epoch, Millis, Offset, TopicId, TopicName, TransactionalId
@@ -505,6 +505,18 @@ def test_while_the_stable_topic_does_not_answer_results_are_published() -> None:
     assert (world.undone, topic.counts.confirmed) == ([b"a"], 1)
 
 
+def test_a_fork_begins_while_a_partition_of_its_topic_has_no_leader() -> None:
+    """A broker that is away may be the reason why one is needed."""
+    world = World()
+    topic = world.opened()
+    world.kafka.leaderless = (TENTATIVE,)
+    generation = topic.begin(Epoch(1), NOTHING)
+    assert topic.publish(generation, of_fork(("a", 10))) == 1
+    topic.end(generation)
+    settle(topic, 20)
+    assert (world.undone, sorted(world.done)) == ([b"a"], [("1.1", 0), ("1.1", 1)])
+
+
 def test_stable_results_that_were_read_before_an_error_are_read_again() -> None:
     """None is passed over."""
     world = World()
@@ -574,15 +586,15 @@ def test_nothing_is_taken_over_while_a_topic_does_not_answer(leaderless: str) ->
     world = World()
     published(world.opened(), ("a", 10))
     topic = TentativeTopic(Places(STABLE, world.id, TENTATIVE), world.kafka, world.kafka)
-    answered = world.kafka.end_offsets
+    described = world.kafka.describe
 
-    def at_first(topics: Sequence[TopicName], isolation: Isolation = Isolation.COMMITTED) -> Ends:
-        found = answered(topics, isolation)
+    def at_first(topics: Iterable[TopicName]) -> Mapping[TopicName, TopicDescription]:
+        found = described(topics)
         world.kafka.leaderless = (leaderless,)
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(world.kafka, "end_offsets", at_first)
+        patch.setattr(world.kafka, "describe", at_first)
         if leaderless == TENTATIVE:
             with pytest.raises(NotNowError):
                 topic.resume(NOTHING)
