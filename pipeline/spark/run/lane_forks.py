@@ -21,6 +21,7 @@ from pipeline.errors import BrokenInvariantError, MedusaError, RetryError
 from pipeline.ids import BatchId, Millis, SteadyMillis, TopicId
 from pipeline.lanes.events import LaneTentative
 from pipeline.lanes.fork_phases import (
+    RETRY_MOST_MS,
     TRANSITIONS,
     ForkEvent,
     ForkPhase,
@@ -323,6 +324,11 @@ class LaneForks:
         if running is not None:
             running.fork.request_stop()
         if (self._phase, ForkEvent.FAILED) in TRANSITIONS:
+            if (
+                self._phase is ForkPhase.PUBLISHING
+                and self._now_ms - self._phase_ms > RETRY_MOST_MS
+            ):
+                self._failures = 0  # it is another problem than that of those before
             self._move(ForkEvent.FAILED)
             self._failures += 1
             self._problem = str(error)

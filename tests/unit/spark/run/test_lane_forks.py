@@ -17,7 +17,7 @@ from pipeline.boundaries.lane_time import LaneTime, Steered
 from pipeline.clock import steady_ms
 from pipeline.errors import RetryError
 from pipeline.ids import BatchId, Millis, Offset, TopicId, TopicName
-from pipeline.lanes.fork_phases import RETRY_MS, ForkPhase
+from pipeline.lanes.fork_phases import RETRY_MOST_MS, RETRY_MS, ForkPhase
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.planner.plan import Fragment
 from pipeline.spark.run import lane_forks
@@ -321,6 +321,17 @@ def test_a_fork_that_fails_is_begun_again_after_a_rest(forks: list[FakeFork]) ->
     world.promise(1, 29)
     world.look(1.0, 30, 5)
     assert world.kinds == ["TentativeResult", "Undo", "DoneMark"]
+
+
+def test_a_fork_that_has_published_for_long_rests_shortly(forks: list[FakeFork]) -> None:
+    """However often others have failed before, while the same partition stayed away."""
+    world = World()
+    fork = world.publishing(forks)
+    world.forks._failures = 10
+    assert world.look(RETRY_MOST_MS / 1000, 30, 5) is ForkPhase.PUBLISHING
+    world.ended(fork, RetryError("a broker is away"))
+    assert world.look(0.5, 30, 5) is ForkPhase.RESTING
+    assert world.forks._failures == 1
 
 
 def test_a_fork_that_ends_by_itself_has_failed(forks: list[FakeFork]) -> None:
