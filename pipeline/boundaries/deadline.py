@@ -214,8 +214,11 @@ def _as_of(watch: Watch, time: LaneTime, ends: Ends | None, now_ms: SteadyMillis
 
 
 def _with_level(watch: Watch, time: LaneTime, ends: Ends | None, now_ms: SteadyMillis) -> Watch:
-    """Compare what was read with what the topics had; unreachable partitions do not count."""
-    if ends is None:
+    """Compare what was read with what the topics had; unreachable partitions do not count.
+
+    A lane whose state is full, since event time waits, reads little: that does not make it behind.
+    """
+    if ends is None or (time.is_full and watch.level_ms is not None):
         return watch
     before = watch.before
     if before is None:

@@ -93,8 +93,13 @@ class Measured:
 
 
 def waits_ms(availability: Availability, measured: Measured) -> int:
-    """How long results are wanted before a batch publishes them."""
-    return max(0, round(WAIT_PART * availability.bound_ms) - measured.latency_ms)
+    """How long results are wanted before a batch publishes them.
+
+    Not less than until a fork begins, however long a batch takes: what the fastest partition has
+    passed just now is not missing in the others.
+    """
+    least_ms = 2 * round(CANCEL_PART * availability.bound_ms)
+    return max(least_ms, round(WAIT_PART * availability.bound_ms) - measured.latency_ms)
 
 
 def after(phase: ForkPhase, event: ForkEvent, place: str) -> ForkPhase:

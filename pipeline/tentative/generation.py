@@ -35,7 +35,9 @@ def read(text: bytes | None) -> Generation | None:
 
 
 def following(newest: Generation | None, epoch: Epoch) -> Generation:
-    """The generation of the next fork.
+    """The generation of the next fork: newer than all others, else its results would not count.
+
+    Another fragment, whose epochs were higher, may have written the output before.
 
     Args:
         newest: the newest one that is known, of any epoch.
@@ -43,4 +45,4 @@ def following(newest: Generation | None, epoch: Epoch) -> Generation:
     """
     if newest is None or newest.epoch < epoch:
         return Generation(epoch, 1)
-    return Generation(epoch, newest.number + 1)
+    return Generation(newest.epoch, newest.number + 1)

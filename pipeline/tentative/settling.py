@@ -121,8 +121,12 @@ class Settling:
 
     @property
     def room(self) -> int:
-        """How many more results may be registered."""
+        """How many more ids may be open."""
         return max(0, self._most - len(self._open))
+
+    def added(self, results: Sequence[TentativeResult]) -> int:
+        """How many ids these would add; others take the place of open ones."""
+        return sum(one.id not in self._open for one in results)
 
     @property
     def open_results(self) -> int:
@@ -145,10 +149,8 @@ class Settling:
         Raises:
             BrokenInvariantError: there are more of them than there is room for.
         """
-        if len(results) > self.room:
-            raise BrokenInvariantError(
-                f"{len(results)} tentative results, but room for {self.room}"
-            )
+        if (added := self.added(results)) > self.room:
+            raise BrokenInvariantError(f"{added} tentative results, but room for {self.room}")
         accepted, refused = [], []
         for result in results:
             if self._accepts(result):
@@ -195,6 +197,11 @@ class Settling:
         """A fork has ended: it has no more results. One without any result is done, too."""
         if self._knows(generation):
             self._ended.add(generation)
+
+    def has_ended(self, generation: Generation) -> bool:
+        """Whether a generation that has had results has no more: it has ended, or is done."""
+        begun = self.newest is not None and generation <= self.newest
+        return begun and (generation in self._ended or generation not in self._last_ms)
 
     def _knows(self, generation: Generation) -> bool:
         """Whether a generation is not done; a newer one than all others begins here."""

@@ -141,6 +141,7 @@ class StableLane:
     def request_stop(self) -> None:
         """Let the current batch finish, then return from `run`. Thread-safe."""
         self._stop.set()
+        self._forks.request_stop()
         self._planner.stop()
 
     def run(self) -> None:

@@ -21,6 +21,7 @@ from pipeline.errors import BrokenInvariantError, MedusaError, RetryError
 from pipeline.ids import BatchId, Millis, SteadyMillis, TopicId
 from pipeline.lanes.events import LaneTentative
 from pipeline.lanes.fork_phases import (
+    RETRY_MOST_MS,
     TRANSITIONS,
     ForkEvent,
     ForkPhase,
@@ -48,7 +49,9 @@ LOOK_LEAST_S, LOOK_MOST_S = 0.02, 0.2
 SETTLE_S: Final = 0.5
 """How often tentative results are settled."""
 MARKERS_KEPT: Final = 64
-END_S: Final = 5.0
+END_S: Final = 30.0
+AWAITED_S: Final = 10.0
+"""How long the lane waits for the end of its fork, which publishes nothing any more."""
 
 _log = logging.getLogger(__name__)
 
@@ -149,14 +152,18 @@ class LaneForks:
             self._keep(marker)
             self._measured = self._measured.with_latency(elapsed_ms)
 
-    def end(self) -> None:
-        """End the fork, and wait for it."""
+    def request_stop(self) -> None:
+        """Publish nothing more, and let the fork end; does not wait. Thread-safe."""
         self._stop.set()
         running = self._running
         if running is not None:
             running.fork.request_stop()
+
+    def end(self) -> None:
+        """End the fork, and wait for it; one that takes too long ends later."""
+        self.request_stop()
         if self._thread is not None:
-            self._thread.join(END_S)
+            self._thread.join(AWAITED_S)
             if self._thread.is_alive():
                 self._say("its fork does not end")
 
@@ -284,9 +291,13 @@ class LaneForks:
         run.start()
 
     def _publish(self, topic: TentativeTopic, running: _Running, batch: ForkBatch) -> None:
-        """Publish the results of a batch; before the deadline the stable lane has them as well."""
+        """Publish the results of a batch; before the deadline the stable lane has them as well.
+
+        When the lane ends, its next owner takes over what is there: nothing may come after that.
+        """
         running.is_prepared = True
-        if self._phase is ForkPhase.PUBLISHING and batch.results.table.num_rows:
+        is_due = self._phase is ForkPhase.PUBLISHING and not self._stop.is_set()
+        if is_due and batch.results.table.num_rows:
             topic.publish(running.generation, batch.results)
         self._measured = self._measured.with_latency(batch.elapsed_ms)
 
@@ -313,6 +324,11 @@ class LaneForks:
         if running is not None:
             running.fork.request_stop()
         if (self._phase, ForkEvent.FAILED) in TRANSITIONS:
+            if (
+                self._phase is ForkPhase.PUBLISHING
+                and self._now_ms - self._phase_ms > RETRY_MOST_MS
+            ):
+                self._failures = 0  # it is another problem than that of those before
             self._move(ForkEvent.FAILED)
             self._failures += 1
             self._problem = str(error)

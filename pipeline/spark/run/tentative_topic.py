@@ -15,6 +15,7 @@ from typing import Final
 from brokers.kafka_interface import (
     Isolation,
     KafkaCluster,
+    NoSuchTopicError,
     RecordReader,
     RecordWriter,
     TopicAdmin,
@@ -87,7 +88,6 @@ class TentativeTopic:
         self._starts: Mapping[int, Offset] = {}
         self._due: _Due | None = None
         self._partitions = 0
-        self._current: Generation | None = None
         self._counts = NONE_YET
 
     @property
@@ -146,14 +146,14 @@ class TentativeTopic:
             self._partitions = self._counted()
             if not settling.unsettled:  # nothing is missing before
                 self._starts = dict(output_ends.get(self._places.stable, {}))
-            self._current = following(settling.newest, epoch)
-            return self._current
+            return following(settling.newest, epoch)
 
     def publish(self, generation: Generation, results: Results) -> int:
         """Send the results of a batch that are not settled yet; returns their number.
 
         Raises:
             RefusedError: too many results are open.
+            RetryError: the topic was resumed since the fork has published, which has ended it.
             MedusaError: they were not delivered.
         """
         made = [*self._made(generation, results)]
@@ -161,14 +161,14 @@ class TentativeTopic:
             return 0
         with self._lock:
             settling = self._begun
-            if generation != self._current:
+            if settling.has_ended(generation):  # else nothing of it would be accepted any more
                 raise RetryError(
-                    f"the topic was read again after fork {generation} had begun",
+                    f"generation {generation} has ended: what is not settled was read again",
                     place=f"topic {self._places.tentative}",
                 )
-            if len(made) > settling.room:
+            if (added := settling.added(made)) > settling.room:
                 raise RefusedError(
-                    f"{settling.open_results} tentative results are open: {len(made)} more are too "
+                    f"{settling.open_results} tentative results are open: {added} more are too "
                     "many",
                     place=f"topic {self._places.tentative}",
                     hint="nothing has to be done: tentative results come again once stable ones "
@@ -250,7 +250,7 @@ class TentativeTopic:
         for one in (self._producer, self._reader):
             if one is not None:
                 one.close()
-        self._producer = self._reader = self._settling = self._due = self._current = None
+        self._producer = self._reader = self._settling = self._due = None
 
     @property
     def _begun(self) -> Settling:
@@ -316,9 +316,12 @@ class TentativeTopic:
         self._starts = {one: max(starts[one], end) for one, end in ends[topic].items()}
 
     def _counted(self) -> int:
-        """The number of partitions of the tentative topic."""
+        """The number of partitions of the tentative topic, also of those without a leader now."""
         topic = self._places.tentative
-        return len(complete(self._ends(topic, Isolation.UNCOMMITTED), (topic,))[topic])
+        found = self._admin.describe((topic,)).get(topic)
+        if found is None:
+            raise NoSuchTopicError("the topic does not exist", place=f"topic {topic}")
+        return found.partitions
 
     def _ends(self, topic: TopicName, isolation: Isolation = Isolation.COMMITTED) -> Ends:
         return self._admin.end_offsets((topic,), isolation)

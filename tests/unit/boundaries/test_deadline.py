@@ -228,6 +228,21 @@ def test_a_partition_without_an_answer_does_not_make_a_lane_behind() -> None:
     assert found.causes == {at(SOON, 1)}
 
 
+def test_a_lane_whose_state_is_full_stays_level() -> None:
+    """It reads on when event time moves, which is what it waits for."""
+    time, read = running((30, 5), 9), all_read()
+    watch = look(Watch(BOUND_MS), time, read, START_MS)
+    watch = look(watch, time, replace(read, read_at_ms=later(100)), later(100))
+    full, unread = replace(time, is_full=True), all_read(later(200), 9, 5)
+    for ms in (200, 1_500, 3_000):
+        watch = look(watch, full, replace(unread, read_at_ms=later(ms)), later(ms))
+    assert watch.level_ms == later(100)
+    behind = Watch(BOUND_MS)  # a lane that was not level does not become so
+    for ms in (200, 1_500, 3_000):
+        behind = look(behind, full, replace(unread, read_at_ms=later(ms)), later(ms))
+    assert behind.level_ms is None
+
+
 @given(st.lists(st.tuples(st.integers(1, 400), st.integers(0, 300)), min_size=1, max_size=300))
 def test_moments_have_a_limit_and_err_on_the_side_of_too_early(
     steps: list[tuple[int, int]],

@@ -156,6 +156,15 @@ def test_only_what_has_not_passed_the_due_event_time_steps_aside() -> None:
     assert begun(nothing, X, HOW) == Steered()
 
 
+def test_a_slow_batch_makes_nothing_missing_that_is_only_a_little_behind() -> None:
+    """Half of the bound is waited in any case."""
+    slow = replace(HOW, latency_ms=60_000)
+    assert waits_ms(X, slow) == 5_000
+    near = watched({THERE: Millis(100), AWAY: Millis(95)}, (90, 5_500), (100, 10))
+    assert begun(near, X, slow) == Steered()
+    assert steered(near, near, Steered(), X, slow) == Steered()
+
+
 def test_what_stepped_aside_stays_there() -> None:
     """What it brings later is for the stable lane."""
     back = watched({THERE: Millis(90), AWAY: Millis(90)}, (90, 9_000))

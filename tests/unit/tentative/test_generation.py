@@ -33,6 +33,8 @@ def test_the_numbers_begin_again_with_each_epoch() -> None:
     assert following(None, Epoch(4)) == Generation(Epoch(4), 1)
     assert following(Generation(Epoch(3), 7), Epoch(4)) == Generation(Epoch(4), 1)
     assert following(Generation(Epoch(4), 7), Epoch(4)) == Generation(Epoch(4), 8)
+    # Of a fragment that has written the output before.
+    assert following(Generation(Epoch(4), 7), Epoch(1)) == Generation(Epoch(4), 8)
 
 
 @given(NUMBERS, NUMBERS, NUMBERS)

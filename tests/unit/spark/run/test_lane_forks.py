@@ -17,7 +17,7 @@ from pipeline.boundaries.lane_time import LaneTime, Steered
 from pipeline.clock import steady_ms
 from pipeline.errors import RetryError
 from pipeline.ids import BatchId, Millis, Offset, TopicId, TopicName
-from pipeline.lanes.fork_phases import RETRY_MS, ForkPhase
+from pipeline.lanes.fork_phases import RETRY_MOST_MS, RETRY_MS, ForkPhase
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.planner.plan import Fragment
 from pipeline.spark.run import lane_forks
@@ -323,6 +323,17 @@ def test_a_fork_that_fails_is_begun_again_after_a_rest(forks: list[FakeFork]) ->
     assert world.kinds == ["TentativeResult", "Undo", "DoneMark"]
 
 
+def test_a_fork_that_has_published_for_long_rests_shortly(forks: list[FakeFork]) -> None:
+    """However often others have failed before, while the same partition stayed away."""
+    world = World()
+    fork = world.publishing(forks)
+    world.forks._failures = 10
+    assert world.look(RETRY_MOST_MS / 1000, 30, 5) is ForkPhase.PUBLISHING
+    world.ended(fork, RetryError("a broker is away"))
+    assert world.look(0.5, 30, 5) is ForkPhase.RESTING
+    assert world.forks._failures == 1
+
+
 def test_a_fork_that_ends_by_itself_has_failed(forks: list[FakeFork]) -> None:
     """Else nothing would be published until the partition is back."""
     world = World()
@@ -466,6 +477,28 @@ def test_the_end_of_the_lane_ends_a_fork_that_publishes(
     fork.ends.set()
     ending.join(WITHIN_S)
     assert not ending.is_alive()
-    with pytest.raises(Exception, match="before what is there was read"):
-        fork.publish(world.batch(("b", 20)))
+    fork.publish(world.batch(("b", 20)))
     assert world.kinds == ["TentativeResult"]
+
+
+def test_a_lane_that_is_to_stop_publishes_nothing_more(forks: list[FakeFork]) -> None:
+    """Its fork ends beside its last batch; what it would send, the next owner would not know."""
+    world = World()
+    fork = world.publishing(forks)
+    world.forks.request_stop()
+    assert fork.asked.is_set()
+    fork.publish(world.batch(("a", 20)))
+    assert world.kinds == []
+
+
+def test_a_fork_whose_topic_was_read_again_is_replaced(forks: list[FakeFork]) -> None:
+    """All that was published before counts as ended: of a fork that goes on nothing would come."""
+    world = World()
+    fork = world.publishing(forks)
+    fork.publish(world.batch(("a", 20)))
+    topic = world.forks._topic
+    assert topic is not None
+    topic.close()  # as when an undo was not delivered
+    world.forks._settle_if_due()
+    with pytest.raises(RetryError, match="has ended"):
+        fork.publish(world.batch(("b", 20)))

@@ -1,12 +1,12 @@
 """The tentative topic of one lane: results of forks are sent, and each of them is settled."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import pytest
 
-from brokers.kafka_interface import Isolation, NotNowError
-from brokers.records import Ends, Headers
+from brokers.kafka_interface import NotNowError
+from brokers.records import Headers, TopicDescription
 from pipeline.clock import Deadline
 from pipeline.errors import BrokenInvariantError, MedusaError, RefusedError, RetryError
 from pipeline.ids import Epoch, Offset, TopicName
@@ -114,6 +114,18 @@ def test_too_many_open_results_are_refused(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(RefusedError, match="1 tentative results are open: 2 more are too many"):
         topic.publish(generation, of_fork(("b", 10), ("c", 10)))
     assert topic.counts == Counts(published=1, open_results=1)
+
+
+def test_the_next_fork_publishes_again_however_many_results_are_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its results take the places of those that the last one has published."""
+    world = World()
+    topic = world.opened()
+    monkeypatch.setattr(topic._settling, "_most", 2)
+    published(topic, ("a", 10), ("b", 10))
+    published(topic, ("a", 10), ("b", 10))
+    assert topic.counts == Counts(published=4, open_results=2)
 
 
 def test_results_without_ids_are_a_broken_invariant() -> None:
@@ -302,6 +314,18 @@ def test_while_the_stable_topic_does_not_answer_results_are_published() -> None:
     assert (world.undone, topic.counts.confirmed) == ([b"a"], 1)
 
 
+def test_a_fork_begins_while_a_partition_of_its_topic_has_no_leader() -> None:
+    """A broker that is away may be the reason why one is needed."""
+    world = World()
+    topic = world.opened()
+    world.kafka.leaderless = (TENTATIVE,)
+    generation = topic.begin(Epoch(1), NOTHING)
+    assert topic.publish(generation, of_fork(("a", 10))) == 1
+    topic.end(generation)
+    settle(topic, 20)
+    assert (world.undone, sorted(world.done)) == ([b"a"], [("1.1", 0), ("1.1", 1)])
+
+
 def test_stable_results_that_were_read_before_an_error_are_read_again() -> None:
     """None is passed over."""
     world = World()
@@ -344,7 +368,7 @@ def test_a_fork_does_not_go_on_after_its_topic_was_read_again() -> None:
         settle(topic, 20)
     world.kafka.lose_after = None
     topic.resume(world.ends)
-    with pytest.raises(RetryError, match=r"after fork 1\.1 had begun"):
+    with pytest.raises(RetryError, match=r"generation 1\.1 has ended"):
         topic.publish(generation, of_fork(("c", 30)))
     assert str(topic.begin(Epoch(1), NOTHING)) == "1.2"
 
@@ -370,15 +394,15 @@ def test_nothing_is_taken_over_while_a_topic_does_not_answer(leaderless: str) ->
     world = World()
     published(world.opened(), ("a", 10))
     topic = TentativeTopic(Places(STABLE, world.id, TENTATIVE), world.kafka, world.kafka)
-    answered = world.kafka.end_offsets
+    described = world.kafka.describe
 
-    def at_first(topics: Sequence[TopicName], isolation: Isolation = Isolation.COMMITTED) -> Ends:
-        found = answered(topics, isolation)
+    def at_first(topics: Iterable[TopicName]) -> Mapping[TopicName, TopicDescription]:
+        found = described(topics)
         world.kafka.leaderless = (leaderless,)
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(world.kafka, "end_offsets", at_first)
+        patch.setattr(world.kafka, "describe", at_first)
         if leaderless == TENTATIVE:
             with pytest.raises(NotNowError):
                 topic.resume(NOTHING)
