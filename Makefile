@@ -11,6 +11,9 @@ endif
 ifdef DEMO_NODES
 export DEMO_NODES
 endif
+ifdef CUT
+export DEMO_CUT := $(if $(filter 1,$(CUT)),partition,$(CUT))
+endif
 
 .PHONY: help setup jars demo test test-all check unit system plans format lock clean
 
@@ -23,7 +26,7 @@ setup: ## the virtual environment .venv with the locked dependencies
 jars: setup ## the jars of the embedded stack, in the cache outside this tree
 	@$(BIN)/python tools/fetch_jars.py
 
-demo: jars ## the toll network on embedded Kafka, Spark and ZooKeeper (DEMO_SECONDS=60 DEMO_NODES=2)
+demo: jars ## the toll network on embedded Kafka, Spark and ZooKeeper (DEMO_SECONDS=60 DEMO_NODES=2 CUT=1)
 	@$(BIN)/medusa demo
 
 test: setup ## everything that CI runs

@@ -1,4 +1,4 @@
-"""What Medusa offers to programs: `builder` and `errors`, the command, and a plugin of pytest.
+"""What Medusa offers to programs: `builder`, `reader`, `errors`, the command, a plugin of pytest.
 
 It is the one name that an installation brings: a wheel holds everything else below it, see
 docs/decisions/one-name-is-installed.md.

@@ -1,6 +1,7 @@
 """Networks described in Python: docs/reference/builder.md."""
 
 from pipeline.builder import (
+    Availability,
     Box,
     Duration,
     External,
@@ -18,6 +19,7 @@ from pipeline.builder import (
 )
 
 __all__ = [
+    "Availability",
     "Box",
     "Duration",
     "External",

@@ -64,7 +64,7 @@ def boundaries_topic(topic: TopicName) -> TopicName:
 
 
 def tentative_topic(topic: TopicName) -> TopicName:
-    """A name that is kept for tentative output beside a derived topic; nothing makes the topic."""
+    """Tentative results beside the stable ones of a topic, of a fragment that may have some."""
     return TopicName(f"{topic}.tentative")
 
 

@@ -34,6 +34,7 @@ from pipeline.agent.rules.retention import send_retention
 from pipeline.agent.rules.rule import Effects, LaneRule, NodeRule
 from pipeline.agent.rules.runs import follow_run
 from pipeline.agent.rules.takeover import follow_takeover
+from pipeline.agent.rules.tentative import follow_tentative
 from pipeline.agent.rules.watching import watch
 from pipeline.agent.state import Lane, NodeState, Shared, Stopped
 from pipeline.errors import BrokenInvariantError
@@ -44,6 +45,7 @@ LANE_RULES: tuple[LaneRule, ...] = (
     assign,
     follow_run,
     follow_takeover,
+    follow_tentative,
     observe_ends,
     retry_soon,
     reconcile,

@@ -7,7 +7,14 @@ from pipeline.boundaries.ends import Ends
 from pipeline.catalog.snapshot import CatalogSnapshot, VersionId
 from pipeline.errors import MedusaError
 from pipeline.ids import LaneId, RunNumber
-from pipeline.lanes.events import BatchFinished, LaneRebuilding, LaneStarted, LaneStopped, LaneTimed
+from pipeline.lanes.events import (
+    BatchFinished,
+    LaneRebuilding,
+    LaneStarted,
+    LaneStopped,
+    LaneTentative,
+    LaneTimed,
+)
 from pipeline.lanes.expiring import ExpiringRecords
 from pipeline.planner.plan import Plan
 
@@ -77,6 +84,7 @@ Event = (
     | LaneRebuilding
     | LaneStarted
     | LaneTimed
+    | LaneTentative
     | BatchFinished
     | LaneStopped
     | EndsRead

@@ -9,6 +9,7 @@ from pipeline.agent.rules.rule import Effects
 from pipeline.agent.rules.runs import SUCCESS_MS
 from pipeline.agent.state import BackingOff, Failed, Fenced, Lane, Shared, Starting, Stopping
 from pipeline.agent.takeover import Takeover, why_taken
+from pipeline.agent.tentative import TentativeRun
 from pipeline.catalog.fragment_owners import Claim
 from pipeline.catalog.records import NodeRecord, OwnerRecord, Transfer
 from pipeline.clock import rfc3339
@@ -16,6 +17,7 @@ from pipeline.event_log.event import EventKind, LoggedEvent, one_line
 from pipeline.event_log.places import NO_OWNER
 from pipeline.ids import Epoch, FragmentId, Millis, NodeId
 from pipeline.lanes.events import LaneStarted
+from pipeline.lanes.tentative_state import TentativeState, missing_text
 from pipeline.markers.commit_marker import NO_BATCH, CommitMarker
 
 
@@ -170,6 +172,50 @@ def released(
     why = "no node has room for it" if to is None else f"node {to} is to run it"
     facts = (("epoch", str(owner.epoch)), *((("to", to),) if to is not None else ()))
     return replace(entry, why=why, facts=facts)
+
+
+def published(
+    fragment: FragmentId, node: NodeId, epoch: Epoch, state: TentativeState, now: Now
+) -> LoggedEvent:
+    """A fork begins to publish tentative results."""
+    facts, parts = [("epoch", str(epoch))], list[tuple[str, int]]()
+    if state.generation:
+        facts.append(("generation", state.generation))
+    if state.held is not None:
+        facts.append(("missing", ",".join(map(missing_text, state.missing))))
+        parts.append(("held_back", max(0, state.since_ms - state.held.since_ms)))
+    entry = _entry(EventKind.TENTATIVE_BEGUN, fragment, node, now.wall_at(state.since_ms))
+    return replace(entry, facts=tuple(facts), parts_ms=tuple(parts))
+
+
+def settled(
+    fragment: FragmentId, node: NodeId, epoch: Epoch, run: TentativeRun, now: Now
+) -> LoggedEvent:
+    """All tentative results that were published are settled."""
+    became, parts = run.became, list[tuple[str, int]]()
+    if run.began_ms is not None and run.ended_ms is not None:
+        parts.append(("publishing", run.ended_ms - run.began_ms))
+        parts.append(("settling", max(0, now.steady_ms - run.ended_ms)))
+    facts = (
+        ("epoch", str(epoch)),
+        ("published", str(became.published)),
+        ("confirmed", str(became.confirmed)),
+        ("replaced", str(became.replaced)),
+        ("undone", str(became.undone)),
+    )
+    why = "" if parts else "they were left by an earlier run"
+    entry = _entry(EventKind.TENTATIVE_SETTLED, fragment, node, now.wall_ms)
+    return replace(entry, why=why, facts=facts, parts_ms=tuple(parts))
+
+
+def tentative_failed(
+    fragment: FragmentId, node: NodeId, epoch: Epoch, state: TentativeState, now: Now
+) -> LoggedEvent:
+    """A fork has failed."""
+    entry = _entry(EventKind.TENTATIVE_FAILED, fragment, node, now.wall_at(state.since_ms))
+    generation = (("generation", state.generation),) if state.generation else ()
+    facts = (("epoch", str(epoch)), *generation)
+    return replace(entry, why=one_line(state.problem), facts=facts)
 
 
 def of_transfer(

@@ -8,6 +8,7 @@ from pipeline.agent.effects import Following, Rehearse
 from pipeline.agent.late import LateRun
 from pipeline.agent.plans import Plans
 from pipeline.agent.takeover import Takeover
+from pipeline.agent.tentative import TentativeRun
 from pipeline.boundaries.ends import Ends
 from pipeline.boundaries.lane_time import LaneTime
 from pipeline.boundaries.profile import DerivedInput
@@ -147,6 +148,7 @@ class Running:
             lane; None: the readers' last signal was `active`.
         kept: what the lane removes of the topics that it writes, as last sent to it; None: not yet.
         late: its latest batches, if many of their records were late.
+        tentative: of its tentative results; None: it has not reported any.
     """
 
     phase: ClassVar = Phase.RUNNING
@@ -160,6 +162,7 @@ class Running:
     idle_sent_at_ms: SteadyMillis | None = None
     kept: Kept | None = None
     late: LateRun | None = None
+    tentative: TentativeRun | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,9 @@ from pipeline.boundaries.open_transactions import HeldOpen, held_open
 from pipeline.boundaries.profile import DerivedInput
 from pipeline.boundaries.promise import is_spent, last_result_ms
 from pipeline.catalog.fragment_status import FragmentStatus, LaneState
+from pipeline.event_log.event import one_line
 from pipeline.ids import NO_EPOCH, Epoch, Millis, SteadyMillis, StreamName, TopicName
+from pipeline.lanes.tentative_state import missing_text
 from pipeline.markers.commit_marker import Totals
 from pipeline.planner.instants import instant
 
@@ -55,9 +57,8 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
     stalled_ms = None if running is None else stalled_since(running, lag_ms, now.steady_ms)
     missing = "" if running is None else _missing(running, shared.ends, now)
     late = running.late if running is not None and running.late and running.late.is_shown else None
-    silent_ms = held_back.silent_since_ms if held_back else None
     rebuild = lane.phase.rebuilding if isinstance(lane.phase, Starting) else None
-    return FragmentStatus(
+    found = FragmentStatus(
         network=lane.id.fragment.network,
         fragment=lane.id.fragment.fragment,
         node=shared.node,
@@ -86,7 +87,7 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
         held_partition=held_back.partition if held_back else None,
         held_ms=held_back.by_ms if held_back else None,
         held_since_ms=now.wall_at(held_back.since_ms) if held_back else None,
-        held_silent_since_ms=None if silent_ms is None else now.wall_at(silent_ms),
+        held_silent_since_ms=_silent_since(held_back, now),
         steps_ms=_steps(running.time) if running else None,
         stalled_since_ms=None if stalled_ms is None else now.wall_at(stalled_ms),
         event_ms=running.time.release.in_force_ms if running else None,
@@ -102,6 +103,36 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
         gap_until_ms=gap.until_ms if gap else None,
         gap_omitted=gap.offsets if gap else 0,
     )
+    return _with_tentative(found, lane, now)
+
+
+def _with_tentative(found: FragmentStatus, lane: Lane, now: Now) -> FragmentStatus:
+    """The status with what is known of tentative results, also while the lane waits."""
+    run = None if lane.running is None else lane.running.tentative
+    if run is None:
+        return found
+    state = run.state
+    return replace(
+        found,
+        tentative=state.phase,
+        tentative_since_ms=now.wall_at(state.since_ms),
+        tentative_held_since_ms=None if state.held is None else now.wall_at(state.held.since_ms),
+        tentative_missing=tuple(map(missing_text, state.missing)),
+        tentative_generation=state.generation or "",
+        tentative_published=state.counts.published,
+        tentative_confirmed=state.counts.confirmed,
+        tentative_replaced=state.counts.replaced,
+        tentative_undone=state.counts.undone,
+        tentative_open=state.counts.open_results,
+        tentative_problem=one_line(state.problem),
+    )
+
+
+def _silent_since(held: HeldBack | None, now: Now) -> Millis | None:
+    """Since when the input that holds event time back is silent; None: it is not."""
+    if held is None or held.silent_since_ms is None:
+        return None
+    return now.wall_at(held.silent_since_ms)
 
 
 def _epoch(lane: Lane, shared: Shared) -> Epoch:

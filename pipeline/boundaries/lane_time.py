@@ -8,6 +8,7 @@ largest boundary.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from pipeline.boundaries import release as releases
 from pipeline.boundaries.derived import (
@@ -42,6 +43,28 @@ Writers = Mapping[Writer, WriterSeen]
 
 
 @dataclass(frozen=True, slots=True)
+class Steered:
+    """How the event time of a fork moves, which does not wait for all of its inputs.
+
+    Args:
+        without: external partitions that step aside, as if they were idle.
+        most_ms: the limit of event time; None: there is none.
+    """
+
+    without: frozenset[InputPartition] = frozenset()
+    most_ms: Millis | None = None
+
+    def limited(self, target: StreamBoundary | None) -> StreamBoundary | None:
+        """A target within the limit."""
+        if target is None or self.most_ms is None or target.at_ms <= self.most_ms:
+            return target
+        return replace(target, at_ms=self.most_ms)
+
+
+STABLE: Final = Steered()
+
+
+@dataclass(frozen=True, slots=True)
 class LaneTime:
     """Event-time state of a lane; everything that decides how its event time moves.
 
@@ -70,6 +93,9 @@ class LaneTime:
         is_full: whether the state has reached its limit, so that little is read.
         steps_ms: how far event time is behind its inputs because it is released in steps; None: it
             is not, or not by much.
+        steered: how a fork is steered; a stable lane waits for everything.
+        read_until_ms: when the last finished batch was planned, which read what was there then
+            (steady time); None: not by this process.
     """
 
     profile: LaneProfile
@@ -90,6 +116,8 @@ class LaneTime:
     is_spent: bool = False
     is_full: bool = False
     steps_ms: int | None = None
+    steered: Steered = STABLE
+    read_until_ms: SteadyMillis | None = None
 
 
 def begin(
@@ -212,7 +240,7 @@ def observe(
     still = {one: at for one, at in reached_at.items() if time.read_at.get(one, at - 1) > at}
     since = Since(silent, still, _untimed(time))
     held = held_back(time.held, found, since, time.writers.keys(), now_ms)
-    target = least_active(tuple(found.values()))
+    target = time.steered.limited(least_active(tuple(found.values())))
     time = replace(
         time,
         reached=reached,
@@ -245,7 +273,7 @@ def target_after(
         if isinstance(i, DerivedInput)
     }
     found = input_times(replace(time, writers=writers), ends, now_ms)
-    return least_active(tuple(found.values()))
+    return time.steered.limited(least_active(tuple(found.values())))
 
 
 def _loading_from(time: LaneTime, ends: Ends | None, now_ms: SteadyMillis) -> LaneTime:
@@ -337,10 +365,24 @@ def _derived_time(
 
 
 def _external_time(time: LaneTime, lane_input: ExternalInput, ends: Ends | None) -> InputTime:
+    seen = partitions_seen(time, lane_input, ends)
+    if not seen and time.steered.without:
+        return InputTime(None, idle=True, lateness_ms=lane_input.lateness_ms)
+    if lane_input.stream in time.unloaded:
+        return InputTime(None, lateness_ms=lane_input.lateness_ms)
+    observed, floor_ms = observed_ms(lane_input, ends), time.idle_base.get(lane_input.stream)
+    return external_time(lane_input, tuple(seen.values()), observed, floor_ms)
+
+
+def partitions_seen(
+    time: LaneTime, lane_input: ExternalInput, ends: Ends | None
+) -> dict[InputPartition, PartitionSeen]:
+    """The partitions of an external input that do not step aside; `ends`: a fresh answer."""
     topic_ends = None if ends is None else ends.by_topic.get(lane_input.topic)
     numbers = set(finished_in(time.positions, lane_input)) | set(topic_ends or ())
-    seen = tuple(
-        PartitionSeen(
+    keys = (InputPartition(lane_input.stream, lane_input.topic, one) for one in sorted(numbers))
+    return {
+        key: PartitionSeen(
             number=key.partition,
             position=time.positions.get(key, Offset(0)),
             end=None if topic_ends is None else topic_ends.get(key.partition),
@@ -348,15 +390,14 @@ def _external_time(time: LaneTime, lane_input: ExternalInput, ends: Ends | None)
             quiet_since_ms=time.quiet.get(key, time.started_ms),
             open=ends is not None and (key.topic, key.partition) in ends.open,
         )
-        for key in (
-            InputPartition(lane_input.stream, lane_input.topic, number)
-            for number in sorted(numbers)
-        )
-    )
-    observed = None if ends is None or topic_ends is None else ends.read_at_ms
-    if lane_input.stream in time.unloaded:
-        return InputTime(None, lateness_ms=lane_input.lateness_ms)
-    return external_time(lane_input, seen, observed, time.idle_base.get(lane_input.stream))
+        for key in keys
+        if key not in time.steered.without
+    }
+
+
+def observed_ms(lane_input: ExternalInput, ends: Ends | None) -> SteadyMillis | None:
+    """When the ends of an input's topic were last asked for; None: they are not known."""
+    return None if ends is None or lane_input.topic not in ends.by_topic else ends.read_at_ms
 
 
 def has_grown(time: LaneTime | None, ends: Ends | None) -> bool:

@@ -8,6 +8,8 @@ checked. A mistake is reported with the file and line of the call.
 
 from pipeline.builder.network import NetworkBuilder
 from pipeline.builder.options import (
+    Availability,
+    AvailabilityPolicy,
     Duration,
     Limit,
     Placement,
@@ -23,6 +25,8 @@ from pipeline.builder.options import (
 from pipeline.builder.streams import Box, External, Stream
 
 __all__ = [
+    "Availability",
+    "AvailabilityPolicy",
     "Box",
     "Duration",
     "External",

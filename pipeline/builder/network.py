@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Literal
 
 from pipeline.builder.options import (
+    Availability,
     Duration,
     Limit,
     Placement,
@@ -48,6 +49,8 @@ class NetworkBuilder:
             `"upstream_backup"` if left out.
         priority: which fragments run while the nodes have too little room for all, for boxes that
             have none; `"normal"` if left out.
+        availability: when tentative results are preferred to none, for fragments none of whose
+            boxes has one; never, if left out.
     """
 
     def __init__(
@@ -65,6 +68,7 @@ class NetworkBuilder:
         placement: Placement | None = None,
         reliability: Reliability | ReliabilityMode | None = None,
         priority: PriorityLevel | None = None,
+        availability: Availability | Duration | None = None,
     ) -> None:
         self.name = name
         self._draft = DocumentDraft(name)
@@ -82,6 +86,7 @@ class NetworkBuilder:
             "placement": placement,
             "reliability": reliability,
             "priority": priority,
+            "availability": availability,
         }
         self._tree()  # a value that cannot be written is rejected in this call
 
@@ -161,6 +166,7 @@ class NetworkBuilder:
         placement: Placement | None = None,
         reliability: Reliability | ReliabilityMode | None = None,
         priority: PriorityLevel | None = None,
+        availability: Availability | Duration | None = None,
     ) -> None:
         """Publish the output of a box under a topic name of your choice.
 
@@ -174,6 +180,7 @@ class NetworkBuilder:
             placement: the nodes that the box may run on, if the box has none of its own.
             reliability: that of the box, if the box has none of its own.
             priority: the same.
+            availability: the same.
 
         Raises:
             DocumentError: it is not a box of this network, it is an output already, or a value
@@ -194,6 +201,7 @@ class NetworkBuilder:
             "placement": placement,
             "reliability": reliability,
             "priority": priority,
+            "availability": availability,
         }
         self._draft.add("outputs", box.name, "output", content)
 

@@ -118,5 +118,23 @@ PriorityLevel = Literal["high", "normal", "low"]
 """Which fragments run while the nodes have too little room for all: those of the highest first."""
 
 
-Part = Window | Session | Within | Limit | Placement | Reliability
+AvailabilityPolicy = Literal["process", "delay", "suspend"]
+"""What happens when input has been missing for the whole bound: tentative results as soon as the
+input that is there allows; or each after the whole bound; or none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Availability:
+    """When tentative results of a network, an output or a box are preferred to none.
+
+    Args:
+        bound: the delay, added to the usual one, that is accepted before: from 1ms to 1d.
+        policy: what happens then; `process`, if left out.
+    """
+
+    bound: Duration
+    policy: AvailabilityPolicy | None = None
+
+
+Part = Window | Session | Within | Limit | Placement | Reliability | Availability
 """An option that becomes a mapping with a key for each field."""

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from pipeline import durations
 from pipeline.builder.options import (
+    Availability,
     Duration,
     Limit,
     Part,
@@ -190,6 +191,7 @@ def add_box(
     placement: Placement | None = None,
     reliability: Reliability | ReliabilityMode | None = None,
     priority: PriorityLevel | None = None,
+    availability: Availability | Duration | None = None,
 ) -> Box:
     """Add a box to the draft of its inputs. Called by every function of `boxes`.
 
@@ -204,6 +206,7 @@ def add_box(
         placement: the nodes that it may run on.
         reliability: how another node goes on if its own one fails.
         priority: whether it runs if there is not room for all.
+        availability: when tentative results are preferred to none.
 
     Raises:
         DocumentError: an input is not a stream, or is one of another network, or there is none;
@@ -235,6 +238,7 @@ def add_box(
         "placement": placement,
         "reliability": reliability,
         "priority": priority,
+        "availability": availability,
     }
     draft.add("boxes", name, "box", {**content, **common})
     return Box(name, draft)

@@ -13,6 +13,7 @@ from pipeline.ids import (
     TopicName,
 )
 from pipeline.lanes.expiring import ExpiringRecords
+from pipeline.lanes.fork_phases import ForkPhase
 
 AHEAD_LEAST_MS = 10_000
 """Minimum distance of event time beyond a node's clock to be reported: clocks differ a little."""
@@ -84,6 +85,17 @@ class FragmentStatus(Record):
         gap_until_ms: event time up to which results are left out since its state was lost; None: it
             was not, or that time is over.
         gap_omitted: number of offsets that were passed over then.
+        tentative: phase of its fork; None: it has no tentative results, or does not run.
+        tentative_since_ms: since when it is in that phase.
+        tentative_held_since_ms: since when results are held back; None: none are.
+        tentative_missing: the partitions that they wait for, as `topic/partition`.
+        tentative_generation: of the fork that runs; empty: none does.
+        tentative_published: tentative results since the lane has started.
+        tentative_confirmed: those of which an equal stable one came.
+        tentative_replaced: those of which a different stable one came.
+        tentative_undone: those of which none came.
+        tentative_open: those that are not settled yet, also of an earlier start.
+        tentative_problem: why the last fork has failed; empty: it has not.
     """
 
     network: NetworkId
@@ -130,6 +142,17 @@ class FragmentStatus(Record):
     expiring: tuple[ExpiringRecords, ...] | None = None
     gap_until_ms: Millis | None = None
     gap_omitted: int = 0
+    tentative: ForkPhase | None = None
+    tentative_since_ms: Millis | None = None
+    tentative_held_since_ms: Millis | None = None
+    tentative_missing: tuple[str, ...] = ()
+    tentative_generation: str = ""
+    tentative_published: int = 0
+    tentative_confirmed: int = 0
+    tentative_replaced: int = 0
+    tentative_undone: int = 0
+    tentative_open: int = 0
+    tentative_problem: str = ""
 
     @property
     def ahead_ms(self) -> int:

@@ -30,12 +30,14 @@ from pipeline.counting import counted
 from pipeline.deploy.documents import read_document
 from pipeline.errors import ExitCode
 from pipeline.examples.collect import Collected, watched
+from pipeline.examples.cut import Cut, Tally, as_data
+from pipeline.examples.cutting import Cutting
 from pipeline.examples.example import DOCUMENT, PRODUCER, Example
 from pipeline.examples.judge import DeadLetterCheck, compared, newest_ms
 from pipeline.examples.memory import Peak
 from pipeline.examples.moving import Lost, Moved, movable, pause_after_ms, read_markers
 from pipeline.examples.run import Run, Then, World
-from pipeline.examples.stage import SECOND, Feed, Stage, choose_place, write_project
+from pipeline.examples.stage import HELD, SECOND, Feed, Stage, choose_place, write_project
 from pipeline.examples.verdict import Verdict, as_lines
 from pipeline.ids import NO_EPOCH, Epoch, FragmentId, Millis, NodeId
 from pipeline.network.drawing.picture import picture
@@ -59,6 +61,7 @@ class ExampleOptions:
         keep: whether the folder is kept after a run without differences.
         nodes: 1, or 2: then each follows what the other one runs, a fragment is moved from one to
             the other in the middle, and the second one is killed later.
+        cut: of the input in the middle, for which the example needs a variant; None: none.
     """
 
     example: Example
@@ -66,6 +69,7 @@ class ExampleOptions:
     label: str
     keep: bool
     nodes: int = 1
+    cut: Cut | None = None
 
 
 def run_example(session: Session, options: ExampleOptions) -> None:
@@ -96,7 +100,7 @@ def _run_to_verdict(
     session: Session, folder: Path, options: ExampleOptions, screen: PlainScreen | LiveScreen
 ) -> Verdict:
     """The verdict of a run in an empty folder; all its processes have ended on return."""
-    example = options.example
+    example = options.example if options.cut is None else options.example.with_bound
     place = choose_place(folder, Path(session.settings.cache))
     write_project(place, example, template_files(resources.files(PROJECTS) / example.name))
     # The project refers to its schemas by file, so no registry is needed.
@@ -115,6 +119,7 @@ def _run_to_verdict(
             stage.second_node(catalog)
         screen.step("registering the schemas and deploying the network: medusa deploy")
         stage.deploy()
+        cutting = _cutting(stage, session, options, plan, screen)
         world = World(
             plan=plan,
             graph=as_text(picture(network, owner)),
@@ -126,6 +131,7 @@ def _run_to_verdict(
             measure=peak.measure,
             screen=screen,
             clock=session.clock,
+            beside=cutting,
         )
         decoding = stage.decoding()
         run = Run(world, Collected(watched(plan, example.results), decoding.result))
@@ -133,11 +139,14 @@ def _run_to_verdict(
         screen.step(f"feeding {example.fed}: {' '.join((PRODUCER, *options.feed.arguments))}")
         changing = Changing(stage, catalog, plan, screen)
         then = changing.then if options.nodes > 1 else ()
+        if cutting is not None:
+            then = cutting.then(options.feed.seconds)
         run.watch(stage.feed(options.feed), options.feed.seconds, then)
         given = run.inputs(network, decoding)
         until_ms = Millis(newest_ms(given, network) + example.settle_ms)
         complete = run.settle(until_ms)
         moved, lost = changing.end()
+        cut = None if cutting is None else cutting.end(until_ms, stage.check)
         screen.step("comparing with the reference, and stopping everything")
     inputs = Inputs(given, tuple(run.collected.refusals))
     return Verdict(
@@ -153,7 +162,26 @@ def _run_to_verdict(
         memory_bytes=peak.bytes,
         moved=moved,
         lost=lost,
+        cut=cut,
     )
+
+
+def _cutting(
+    stage: Stage,
+    session: Session,
+    options: ExampleOptions,
+    plan: Plan,
+    screen: PlainScreen | LiveScreen,
+) -> Cutting | None:
+    """The cut of a run over a deployed network; None: nothing is cut."""
+    bounded = options.example.bounded
+    if options.cut is None or bounded is None:
+        return None
+    tally = Tally(session.clock.now_ms)
+    (topic,) = watched(plan, (bounded.result,)).outputs
+    held = stage.place.folder / HELD
+    reading = stage.results(topic, tally)
+    return Cutting(options.cut, bounded, held, tally, reading, screen, session.clock)
 
 
 @dataclass(slots=True)
@@ -226,6 +254,7 @@ def _report(session: Session, verdict: Verdict) -> None:
             "memory_bytes": verdict.memory_bytes,
             "moved": _moved(verdict),
             "lost": _lost(verdict),
+            "cut": None if verdict.cut is None else as_data(verdict.cut),
             "outputs": [
                 {
                     "name": c.name,

@@ -68,7 +68,7 @@ class Printer:
             case Format.TABLE:
                 self._formatted(table)
 
-    def record(self, data: Mapping[str, Encodable], text: str) -> None:
+    def record(self, data: Mapping[str, Encodable], text: Text | str) -> None:
         """Print one of several documents: a JSON line, a YAML document, or a line of text."""
         match self.format:
             case Format.JSON:
@@ -77,7 +77,7 @@ class Printer:
                 self._out.write(f"---\n{_yaml(data)}")
                 self._out.flush()
             case Format.TABLE:
-                self.line(text)
+                self._formatted(text)
 
     def line(self, text: str) -> None:
         """Print a line of data, unbuffered."""

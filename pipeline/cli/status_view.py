@@ -6,6 +6,7 @@ from pipeline.catalog.fragment_status import FragmentStatus, LaneState
 from pipeline.catalog.records import TrimRecord
 from pipeline.cli.table import Table
 from pipeline.cli.takeover_view import takeover_data, takeover_text
+from pipeline.cli.tentative_view import tentative_data, tentative_problem, tentative_text
 from pipeline.cli.times import span, time_text
 from pipeline.clock import rfc3339
 from pipeline.counting import counted
@@ -19,9 +20,9 @@ from schemas.json_value import Json, JsonObject
 _COLUMNS = (
     "fragment", "state", "node", "in", "out", "lag", "behind", "late", "dead", "restarts", "error",
 )  # fmt: skip
-_STANDBYS, _TAKEOVER = "standbys", "takeover"
+_STANDBYS, _TAKEOVER, _TENTATIVE = "standbys", "takeover", "tentative"
 _NUMBERS = frozenset({"in", "out", "lag", "behind", "late", "dead", "restarts"})
-_SPARE = ("restarts", "late", "dead", _TAKEOVER, "node", "behind", "out", "in")
+_SPARE = ("restarts", "late", "dead", _TAKEOVER, "node", "behind", "out", "in", _TENTATIVE)
 _PLACE_WIDTH = 40
 """A longer place would leave no room for the message."""
 _PARTITIONS_SHOWN = 4
@@ -36,7 +37,7 @@ def news(one: ObservedFragment) -> str:
 
 
 def as_table(seen: Sequence[ObservedFragment], now_ms: Millis) -> Table:
-    """Table of fragments; with their secondaries, if any is to have some."""
+    """Table of fragments; with secondaries and tentative results, if any may have some."""
     columns: tuple[str, ...] = _COLUMNS
     rows = tuple(_row(one, now_ms) for one in seen)
     if any(one.record.reliability.secondaries for one in seen):
@@ -45,6 +46,11 @@ def as_table(seen: Sequence[ObservedFragment], now_ms: Millis) -> Table:
         rows = tuple(
             (*row[:-1], _standbys(one, now_ms), _takeover(one, now_ms), row[-1])
             for row, one in pairs
+        )
+    if any(one.status is not None and one.status.tentative is not None for one in seen):
+        columns = (*columns[:-1], _TENTATIVE, columns[-1])
+        rows = tuple(
+            (*row[:-1], _tentative(one), row[-1]) for row, one in zip(rows, seen, strict=True)
         )
     return Table(
         columns,
@@ -117,6 +123,7 @@ def as_data(one: ObservedFragment, now_ms: Millis) -> JsonObject:
         "last_error": status.last_error,
         "rebuild": _rebuild_data(one),
         "gap": _gap_data(status),
+        "tentative": tentative_data(status) if one.node_up else None,
     }
 
 
@@ -258,6 +265,7 @@ def _wait(one: ObservedFragment, status: FragmentStatus) -> str:
         return f"waits for {', '.join(one.waits_for)}"
     waits = (
         _gap_text(status),
+        tentative_problem(status),
         _unreachable(status),
         _unread(one),
         _late(status),
@@ -331,6 +339,10 @@ def _standbys(one: ObservedFragment, now_ms: Millis) -> str:
 
 def _takeover(one: ObservedFragment, now_ms: Millis) -> str:
     return _UNKNOWN if one.takeover is None else takeover_text(one.takeover, now_ms)
+
+
+def _tentative(one: ObservedFragment) -> str:
+    return _UNKNOWN if one.status is None or not one.node_up else tentative_text(one.status)
 
 
 def _standby(standby: ObservedStandby, now_ms: Millis) -> str:

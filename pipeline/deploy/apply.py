@@ -20,7 +20,7 @@ from pipeline.catalog.records import FragmentRecord, NetworkRecord, NetworkVersi
 from pipeline.clock import Clock
 from pipeline.counting import counted
 from pipeline.deploy.desired import Facts, desired_fragments
-from pipeline.deploy.documents import Document, replan_or_none
+from pipeline.deploy.documents import Document, plan_document, replan_or_none
 from pipeline.deploy.gather import (
     Clients,
     Recorded,
@@ -50,7 +50,6 @@ from pipeline.ids import (
     TopicName,
 )
 from pipeline.markers.commit_marker import CommitMarker
-from pipeline.planner import planner
 from pipeline.planner.changes import Changes
 from pipeline.planner.diff import changes
 from pipeline.planner.digest import plan_digest
@@ -147,7 +146,7 @@ def compare(
     Raises:
         UnavailableError: a server does not answer.
     """
-    plan = planner.plan(document.network, owner)
+    plan = plan_document(document, owner)
     recorded, version = _recorded(plan.network, servers.catalog)
     old = replan_or_none(version)  # it only explains differences
     found = _compared(document, plan, (recorded, old), servers, choices)
@@ -155,7 +154,7 @@ def compare(
     other = with_deployed_schemas(document, version, plan, undecided)
     if other is None:
         return found
-    deployed, kept = (recorded, old), planner.plan(other.network, owner)
+    deployed, kept = (recorded, old), plan_document(other, owner)
     again = _compared(other, kept, deployed, servers, choices)
     fitting = undecided - undecided_fragments(again.changes)
     if not fitting:

@@ -5,17 +5,18 @@ compared without the user's files.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pipeline.catalog.records import NetworkVersionRecord
 from pipeline.deploy import python_files
 from pipeline.deploy.functions import try_functions
 from pipeline.errors import DocumentError, InputError, Problem, SchemaError
-from pipeline.ids import BoxName, StreamName
+from pipeline.ids import BoxName, ParticipantId, StreamName
 from pipeline.network import document
 from pipeline.network.document import CodeReference, SchemaReference, SchemaText
 from pipeline.network.model import Network
+from pipeline.network.written import Place
 from pipeline.planner import planner
 from pipeline.planner.plan import Plan
 from schemas.avro import parse
@@ -36,6 +37,7 @@ class Document:
         code: the text of the Python file of every box that names one.
         subjects: the subjects of the streams whose schema is the newest in the registry; empty for
             a deployed version, whose schemas are those of its deploy.
+        places: where each box is written, for messages; empty for a deployed version.
     """
 
     file: str
@@ -44,6 +46,7 @@ class Document:
     network: Network
     code: Mapping[BoxName, str] = field(default_factory=dict)
     subjects: Mapping[StreamName, str] = field(default_factory=dict)
+    places: Mapping[str, Place] = field(default_factory=dict)
 
 
 def read_document(path: Path, read_subject: SubjectReader) -> Document:
@@ -73,7 +76,27 @@ def read_document(path: Path, read_subject: SubjectReader) -> Document:
     texts = {r.stream: s.text for r, s in found.items() if isinstance(s, SchemaText)}
     kept = {box: source for box, source in code.items() if isinstance(source, str)}
     subjects = {one.stream: one.value for one in references if one.kind == "subject"}
-    return Document(str(path), text, texts, network, kept, subjects)
+    return Document(str(path), text, texts, network, kept, subjects, written.box_places())
+
+
+def plan_document(of: Document, owner: ParticipantId) -> Plan:
+    """Plan a document for the participant who deploys it.
+
+    Raises:
+        DocumentError: by the planner; its problems have the lines of their boxes.
+    """
+    try:
+        return planner.plan(of.network, owner)
+    except DocumentError as error:
+        places = of.places
+        raise DocumentError(
+            tuple(
+                replace(one, file=places[one.box].file, line=places[one.box].line)
+                if one.box in places and not one.line
+                else one
+                for one in error.problems
+            )
+        ) from error
 
 
 def replan(record: NetworkVersionRecord) -> Plan:

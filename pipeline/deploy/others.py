@@ -119,6 +119,8 @@ def _written(fragment: Fragment) -> Iterator[tuple[TopicName, str, bool]]:
     output, names = fragment.output.topic, fragment.names
     yield output, "the output", True
     yield boundaries_topic(output), "the topic of boundaries", False
+    if fragment.tentative_topic is not None:
+        yield fragment.tentative_topic, "the topic of tentative results", False
     yield names.dead_letters, "the topic of dead letters", True
     yield names.redrive, "the redrive topic", False
     yield names.markers, "the topic of commit markers", False

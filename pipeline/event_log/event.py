@@ -29,6 +29,9 @@ class EventKind(StrEnum):
     MOVE_EXPIRED = "move-expired"
     FOLLOWER_LEVEL = "follower-level"
     FOLLOWER_FAILED = "follower-failed"
+    TENTATIVE_BEGUN = "tentative-begun"
+    TENTATIVE_SETTLED = "tentative-settled"
+    TENTATIVE_FAILED = "tentative-failed"
     NODE_UP = "node-up"
     NODE_DOWN = "node-down"
     DRAINED = "drained"
@@ -77,6 +80,16 @@ EXPLANATIONS: Mapping[EventKind, str] = MappingProxyType(
         "may release the fragment.",
         EventKind.FOLLOWER_FAILED: "A follower was discarded; up to three times in a row the state "
         "is built again from the log.",
+        EventKind.TENTATIVE_BEGUN: "A fragment with an availability bound publishes tentative "
+        "results beside its output, without what is `missing`; `held_back` is how long the first "
+        "of them had been wanted. Its stable results wait as before.",
+        EventKind.TENTATIVE_SETTLED: "Stable results have settled all tentative ones. `confirmed` "
+        "ones were right, `replaced` ones have another value, `undone` ones do not exist; what a "
+        "later fork has replaced is only counted as `published`. `publishing` is how long they "
+        "came, `settling` how long it took from then on.",
+        EventKind.TENTATIVE_FAILED: "Tentative results could not be computed or published. This is "
+        "tried again after a second, later after up to a minute; stable results are not affected. "
+        "A repeated failure with the same error is not logged.",
         EventKind.NODE_UP: "A node has registered, and may claim fragments.",
         EventKind.NODE_DOWN: "A node has ended; `why` is the error, if there was one. A killed "
         "node writes no such entry.",

@@ -4,7 +4,7 @@ The project itself is in `pipeline/projects/<name>`, as `medusa init <name>` wri
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import astuple, dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
@@ -68,6 +68,24 @@ def unchanged(document: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Bounded:
+    """The variant of an example whose results have an availability bound.
+
+    Args:
+        result: the output that has tentative results; only the variant has it.
+        adapted: the variant's document for a short run, from that of the project.
+        bound_ms: the bound.
+        settle_ms: as of an example. Under a bound a partition that is silent is missing, so event
+            time stops before the last record: at least by the lateness of its stream.
+    """
+
+    result: Result
+    adapted: Callable[[str], str]
+    bound_ms: int
+    settle_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Example:
     """One example.
 
@@ -80,6 +98,7 @@ class Example:
         feed: arguments of the producer for a short run.
         adapted: the document for a short run, from that of the project.
         settle_ms: how far event time must pass the last record before a run is checked.
+        bounded: its variant with an availability bound; None: it has none.
     """
 
     name: str
@@ -90,6 +109,16 @@ class Example:
     feed: tuple[str, ...] = ()
     adapted: Callable[[str], str] = field(default=unchanged)
     settle_ms: int = 0
+    bounded: Bounded | None = None
+
+    @property
+    def with_bound(self) -> "Example":
+        """The variant with an availability bound; the example itself if it has none."""
+        if self.bounded is None:
+            return self
+        bounded = self.bounded
+        results = (bounded.result, *self.results)
+        return replace(self, results=results, adapted=bounded.adapted, settle_ms=bounded.settle_ms)
 
 
 def clock_time(at_ms: Value) -> str:

@@ -56,6 +56,16 @@ class Screen(Protocol):
         """Display the state of the network."""
 
 
+class Beside(Protocol):
+    """What else is read during a run."""
+
+    def poll(self) -> None:
+        """Read what is there."""
+
+    def counts(self) -> str:
+        """The numbers so far, in words."""
+
+
 Then = tuple[float, Callable[[], None]]
 """A share of the feed's duration, and what is done after it."""
 
@@ -71,6 +81,7 @@ class World:
         statuses: the last reported status of the network's fragments.
         check: raises if a required process has ended.
         measure: called periodically, to measure memory.
+        beside: what else is read; None: nothing.
     """
 
     plan: Plan
@@ -83,6 +94,7 @@ class World:
     measure: Callable[[], None]
     screen: Screen
     clock: Clock
+    beside: Beside | None = None
 
 
 @dataclass(slots=True)
@@ -179,6 +191,8 @@ class Run:
         world.check()
         for record in world.records.poll(_POLL_S):
             self.collected.take(record)
+        if world.beside is not None:
+            world.beside.poll()
         now_s = world.clock.monotonic_s()
         if now_s - self._observed_at_s < OBSERVE_EVERY_S:
             return
@@ -187,9 +201,12 @@ class Run:
         now = self._observe()
         self._observations = [now]
         world.measure()
+        counts = [self.collected.counts()]
+        if world.beside is not None:
+            counts.append(world.beside.counts())
         world.screen.show(
             View(
-                headline=f"{world.plan.network}: {doing}; {self.collected.counts()}",
+                headline=f"{world.plan.network}: {doing}; {'; '.join(counts)}",
                 graph=world.graph,
                 arrows=arrows(world.plan, before, now),
                 newest=tuple(self.collected.newest),

@@ -17,6 +17,7 @@ from typing import Self
 from brokers.embedded.control import running_stack
 from brokers.embedded.processes import Child, ChildSpec, start_child
 from brokers.embedded.stack import StackSettings
+from brokers.kafka import held_feed
 from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.reader import TopicReader
 from brokers.ports import free_port
@@ -24,15 +25,21 @@ from brokers.zookeeper import ZooKeeperStore
 from pipeline.catalog.catalog import Catalog
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import EnvironmentProblem, UnavailableError
+from pipeline.examples.cut import PARTITION, Cut, CutKind
 from pipeline.examples.decoding import Decoding
 from pipeline.examples.example import DOCUMENT, PRODUCER, Example
-from pipeline.ids import FragmentId, NodeId
+from pipeline.ids import FragmentId, NodeId, TopicName
 from pipeline.names import Znodes
+from pipeline.reader.reader import Connected
+from pipeline.reader.reader import Reader as Results
+from pipeline.reader.results import Handler
 from schemas.client import RegistryClient
 
 UP_WITHIN_S = 180.0
 COMMAND_WITHIN_S = 120.0
 SECOND = NodeId("node2")
+HELD = "cut"
+"""The file in the project's folder: while it exists, records are kept back."""
 ANSWERS_WITHIN_S = 15.0
 UP_ENDS_WITHIN_S = 45.0
 """It stops a node with its lanes, a broker and ZooKeeper, one after the other."""
@@ -67,11 +74,26 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """Arguments of the producer: duration, random seed, and others."""
+    """Arguments of the producer: duration, random seed, and others.
+
+    Args:
+        seconds: how long it sends.
+        seed: of the made-up input.
+        arguments: others.
+        cut: what is kept back of its records while the file `HELD` exists; None: nothing.
+    """
 
     seconds: float
     seed: int
     arguments: tuple[str, ...] = ()
+    cut: CutKind | None = None
+
+
+def fed(seconds: float, seed: int, arguments: tuple[str, ...], cut: Cut | None) -> Feed:
+    """The arguments of a producer for a run of so many seconds, and those of the cut besides."""
+    if cut is None:
+        return Feed(seconds, seed, arguments)
+    return Feed(seconds + cut.seconds, seed, arguments, cut.kind)
 
 
 def choose_place(folder: Path, cache: Path) -> Place:
@@ -249,6 +271,7 @@ class Stage:
         stack = self.place.stack
         command = (
             sys.executable,
+            *_held(feed.cut),
             PRODUCER,
             f"--bootstrap-servers={stack.kafka_bootstrap_servers}",
             f"--registry={stack.registry_url}",
@@ -276,6 +299,11 @@ class Stage:
         self._undo.callback(reader.close)
         return reader
 
+    def results(self, topic: TopicName, handler: Handler) -> Results:
+        """A reader of the results of an output, tentative ones included."""
+        connected = Connected(self.topics(), self.records(), self._clock)
+        return Results(connected, topic, handler)
+
     def decoding(self) -> Decoding:
         """Decodes values with the schemas of the registry."""
         registry = RegistryClient(self.place.stack.registry_url, ANSWERS_WITHIN_S)
@@ -293,3 +321,11 @@ class Stage:
         child = start_child(spec)
         self._undo.callback(child.stop)
         return child
+
+
+def _held(cut: CutKind | None) -> tuple[str, ...]:
+    """The arguments of Python before the producer."""
+    if cut is None:
+        return ()
+    which = str(PARTITION) if cut is CutKind.PARTITION else held_feed.ALL
+    return ("-P", "-m", held_feed.__name__, HELD, which)

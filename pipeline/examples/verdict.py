@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 from pipeline.counting import counted
+from pipeline.examples.cut import CutReport
+from pipeline.examples.cut import as_lines as cut_lines
 from pipeline.examples.moving import Lost, Moved
 from pipeline.reference.compare import Comparison, describe
 
@@ -25,6 +27,7 @@ class Verdict:
         memory_bytes: the largest memory of all processes together; None if unknown.
         moved: the fragment that was moved meanwhile; None: none.
         lost: the node that was killed after that; None: none.
+        cut: what became of the tentative results after a cut; None: there was none.
     """
 
     what: str
@@ -36,13 +39,18 @@ class Verdict:
     memory_bytes: int | None
     moved: Moved | None = None
     lost: Lost | None = None
+    cut: CutReport | None = None
 
     @property
     def right(self) -> bool:
-        """Whether every result is right, nothing is missing, and there was something to compare."""
+        """Whether every result is right, nothing is missing, and there was something to compare.
+
+        After a cut all tentative results are settled as well.
+        """
         return (
             self.complete
             and not self.wrong_letters
+            and (self.cut is None or self.cut.right)
             and all(c.exact and c.expected for c in self.comparisons)
         )
 
@@ -64,6 +72,19 @@ def as_lines(verdict: Verdict) -> tuple[str, ...]:
     lines += [f"    {letter}" for letter in verdict.wrong_letters[:_SHOWN]]
     if not verdict.complete:
         lines.append("the last windows did not close in time")
+    lines += _changes(verdict)
+    if verdict.memory_bytes is not None:
+        lines.append(f"memory of all processes: at most {verdict.memory_bytes / GIB:.2f} GiB")
+    compared = sum(comparison.expected for comparison in verdict.comparisons)
+    lines.append(
+        f"All {compared:,} results are right." if verdict.right else "The results are NOT right."
+    )
+    return tuple(lines)
+
+
+def _changes(verdict: Verdict) -> list[str]:
+    """What was changed in the middle."""
+    lines: list[str] = []
     if verdict.moved is not None:
         moved = verdict.moved
         pause = _pause(moved.pause_ms)
@@ -74,13 +95,9 @@ def as_lines(verdict: Verdict) -> tuple[str, ...]:
         lines.append(
             f"{lost.node}, which ran {ran}, was killed after that; the longest pause {pause}"
         )
-    if verdict.memory_bytes is not None:
-        lines.append(f"memory of all processes: at most {verdict.memory_bytes / GIB:.2f} GiB")
-    compared = sum(comparison.expected for comparison in verdict.comparisons)
-    lines.append(
-        f"All {compared:,} results are right." if verdict.right else "The results are NOT right."
-    )
-    return tuple(lines)
+    if verdict.cut is not None:
+        lines += cut_lines(verdict.cut)
+    return lines
 
 
 def _pause(pause_ms: int | None) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pipeline.boundaries.lane_time import LaneTime
 from pipeline.errors import BrokenInvariantError, FencedError, InputError, MedusaError
 from pipeline.ids import Epoch, LaneId, RunNumber, SteadyMillis
+from pipeline.lanes.tentative_state import TentativeState
 from pipeline.markers.commit_marker import CommitMarker
 
 
@@ -31,6 +32,15 @@ class LaneTimed:
     lane: LaneId
     run: RunNumber
     time: LaneTime
+
+
+@dataclass(frozen=True, slots=True)
+class LaneTentative:
+    """What there is to say of the tentative results of a running lane; replaces what was said."""
+
+    lane: LaneId
+    run: RunNumber
+    state: TentativeState
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,4 +105,4 @@ def stopped_by(lane: LaneId, run: RunNumber, epoch: Epoch, error: MedusaError) -
     )
 
 
-LaneEvent = LaneRebuilding | LaneStarted | LaneTimed | BatchFinished | LaneStopped
+LaneEvent = LaneRebuilding | LaneStarted | LaneTimed | LaneTentative | BatchFinished | LaneStopped

@@ -47,5 +47,6 @@ def check_declared(
             continue
         box = BoxName(routes.get(one.of, one.of))
         if box in own:
-            message = f"box {box} has a {key} of its own: write it there or here"
+            article = "an" if key[0] in "aeiou" else "a"
+            message = f"box {box} has {article} {key} of its own: write it there or here"
             report.add(message, one.line, box=one.of)

@@ -11,12 +11,14 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from pipeline import durations
+from pipeline.availability import Availability
 from pipeline.errors import DocumentError, Problem
 from pipeline.ids import BoxName, NetworkName, StreamName
 from pipeline.labels import EVERY_NODE
 from pipeline.names import NAME_PATTERN
 from pipeline.nearest import near, nearest_first
 from pipeline.network import graph, topics, yaml_reader
+from pipeline.network.availability import AVAILABILITY, read_availability
 from pipeline.network.box_settings import read_box_settings, read_pace, read_state_limit
 from pipeline.network.boxes.common import Defaults, Draft, StreamFacts, check_syntax
 from pipeline.network.boxes.python import CodeReference, read_function
@@ -67,11 +69,6 @@ RETENTION_MS = durations.parse("7d")
 REPLICATION = 1
 REPLICATION_MAX = 100
 _SOME_WINDOW_MS = durations.parse("1m")
-
-_LATER = {
-    "availability": "leave it out: output waits for all its input",
-}
-"""Keys that are designed but not implemented in this version."""
 
 
 def schema_references(text: str, file: str) -> tuple[SchemaReference, ...]:
@@ -179,6 +176,7 @@ class _Loader:
         self.placements: list[Placement] = []
         self.reliabilities: list[Declared[Reliability]] = []
         self.priorities: list[Declared[Priority]] = []
+        self.availabilities: list[Declared[Availability]] = []
 
     def load(self, root: YamlMap) -> Network | None:
         """The network, as far as it is valid; None without a name."""
@@ -195,13 +193,14 @@ class _Loader:
         placement = read_placement(fields, None)
         reliability = read_reliability(fields, None).value
         priority = read_priority(fields, None).value
+        availability = read_availability(fields, None).value
         streams = self._streams(fields, partitions)
         defaults = Defaults(window if fields.has("window") else None, self.code)
         drafts, broken = self._drafts(fields, defaults, set(streams))
         outputs = read_outputs(fields, partitions, {*drafts, *broken}, set(streams), self.report)
         for output in outputs:
             self._readable(drafts.get(output.stream.value), output.stream)
-        fields.finish(_LATER)
+        fields.finish()
         self._topics(streams, outputs)
         built = {
             key: build_stream(draft, self.schemas, self.report)
@@ -236,6 +235,7 @@ class _Loader:
             apart=apart,
             reliability=reliability or UPSTREAM_BACKUP,
             priority=priority or Priority.NORMAL,
+            availability=availability,
         )
 
     def _network_name(self, fields: Fields) -> NetworkName | None:
@@ -337,11 +337,14 @@ class _Loader:
         self.reliabilities.append(declared)
         priority = read_priority(fields, BoxName(key.text))
         self.priorities.append(priority)
+        availability = read_availability(fields, BoxName(key.text))
+        self.availabilities.append(availability)
         settings = replace(
             settings,
             nodes=placement.nodes,
             reliability=declared.value,
             priority=priority.value,
+            availability=availability.value,
         )
         self.box_settings.append(settings)
         fields.finish()
@@ -450,11 +453,13 @@ class _Loader:
         return check_apart((*self.placements, *others), everything, self.report)
 
     def _check_shared(self, outputs: tuple[OutputDraft, ...], routes: Mapping[str, str]) -> None:
-        """Check that no output declares a reliability or a priority that its box declares."""
+        """Check that no output declares a setting that its box declares."""
         of_outputs = (output.reliability for output in outputs)
         check_declared(RELIABILITY, self.reliabilities, of_outputs, routes, self.report)
         priorities = (output.priority for output in outputs)
         check_declared(PRIORITY, self.priorities, priorities, routes, self.report)
+        bounds = (output.availability for output in outputs)
+        check_declared(AVAILABILITY, self.availabilities, bounds, routes, self.report)
 
     def _topics(
         self,

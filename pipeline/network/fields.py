@@ -237,17 +237,10 @@ class Fields:
         self.problem(message, found.line, hint=hint)
         return None
 
-    def finish(self, later: dict[str, str] | None = None) -> None:
-        """Report every key that was never read.
-
-        Args:
-            later: keys that are designed but not implemented in this version → the message.
-        """
+    def finish(self) -> None:
+        """Report every key that was never read."""
         for key, (written, _) in self._entries.items():
             if key in self.known:
-                continue
-            if later and key in later:
-                self.problem(f"{key} is not supported yet", written.line, hint=later[key])
                 continue
             self.problem(
                 f"{self.what} has no key {key}",

@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from typing import Protocol
 
+from pipeline.availability import Availability
 from pipeline.ids import BoxName, Millis, NetworkName, StreamName, Subject, TopicName
 from pipeline.labels import EVERY_NODE, Selector
 from pipeline.network.types import Columns, DataType, Form
@@ -160,6 +161,8 @@ class ExternalStream:
     retention_ms: int | None = None
     """The retention of the topic if it is created; None: the network's."""
     load: Load = Load.ALONG
+    silence_declared: bool = False
+    """Whether the document says what silence means, so that no bound of availability decides it."""
 
     @property
     def event_time_column(self) -> str | None:
@@ -224,6 +227,8 @@ class Output:
     """That of its box, or of the branch of a route; None: not declared here."""
     priority: Priority | None = None
     """The same."""
+    availability: Availability | None = None
+    """The same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +258,7 @@ class BoxSettings:
         nodes: the nodes that it may run on; None: not declared here.
         reliability: how another node goes on with it; None: not declared here.
         priority: whether it runs if there is not room for all; None: not declared here.
+        availability: when tentative results are preferred to none; None: not declared here.
     """
 
     of: BoxName
@@ -261,6 +267,7 @@ class BoxSettings:
     nodes: Selector | None = None
     reliability: Reliability | None = None
     priority: Priority | None = None
+    availability: Availability | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +302,8 @@ class Network:
     """That of boxes without one of their own."""
     priority: Priority = Priority.NORMAL
     """The same."""
+    availability: Availability | None = None
+    """Of fragments none of whose boxes declares one; None: no tentative results."""
 
     def by_name(self) -> Mapping[StreamName, "ExternalStream | Box"]:
         """Every stream by its name: the external ones, and the boxes that write the others."""

@@ -3,8 +3,10 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from pipeline.availability import Availability
 from pipeline.ids import BoxName, StreamName, TopicName
 from pipeline.nearest import nearest_first
+from pipeline.network.availability import read_availability
 from pipeline.network.declared import Declared
 from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.model import Box, KeyFormat, Output
@@ -38,6 +40,7 @@ class OutputDraft:
     placement: Placement
     reliability: Declared[Reliability]
     priority: Declared[Priority]
+    availability: Declared[Availability]
 
     @property
     def output(self) -> Output:
@@ -52,6 +55,7 @@ class OutputDraft:
             nodes=self.placement.nodes,
             reliability=self.reliability.value,
             priority=self.priority.value,
+            availability=self.availability.value,
         )
 
 
@@ -103,6 +107,7 @@ def _read_output(stream: Text, fields: Fields, partitions: int) -> OutputDraft |
     placement = read_placement(fields, BoxName(stream.value))
     reliability = read_reliability(fields, BoxName(stream.value))
     priority = read_priority(fields, BoxName(stream.value))
+    availability = read_availability(fields, BoxName(stream.value))
     fields.finish()
     if topic is None:
         return None
@@ -116,6 +121,7 @@ def _read_output(stream: Text, fields: Fields, partitions: int) -> OutputDraft |
         placement,
         reliability,
         priority,
+        availability,
     )
 
 

@@ -67,6 +67,7 @@ class StreamDraft:
     lateness_ms: int
     idle_after_ms: int
     silence: Silence
+    silence_declared: bool
     load: Load
     start: StartAt
     ahead_ms: int
@@ -91,6 +92,7 @@ def read_stream(name: StreamName, fields: Fields, partitions: int) -> StreamDraf
         silence=Silence(
             fields.choice("silence", tuple(s.value for s in Silence), Silence.IDLE.value)
         ),
+        silence_declared=fields.has("silence"),
         load=load,
         start=_read_start(fields),
         ahead_ms=fields.duration("ahead", AHEAD_MS),
@@ -194,6 +196,7 @@ def build_stream(
         unreadable=schema.unreadable,
         retention_ms=draft.retention_ms,
         load=draft.load,
+        silence_declared=draft.silence_declared,
     )
     return BuiltStream(stream, facts)
 

@@ -3,7 +3,7 @@
 A YAML file and a Python file give the same kind of tree, so that one loader checks both.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -50,6 +50,16 @@ class Written:
             for problem in ordered
             for place in [self.places[problem.line - 1] if problem.line else Place(self.file, 0)]
         )
+
+    def box_places(self) -> Mapping[str, Place]:
+        """Where each box is written, for mistakes that are found without its line."""
+        root = self.tree.entries if isinstance(self.tree, YamlMap) else ()
+        boxes = [node for key, node in root if key.text == "boxes" and isinstance(node, YamlMap)]
+        return {
+            key.text: self.places[key.line - 1] if self.places else Place(self.file, key.line)
+            for section in boxes
+            for key, _ in section.entries
+        }
 
 
 def node_as_data(node: YamlNode) -> list[Json]:

@@ -199,6 +199,7 @@ class RunningNode:
 
     def _host(self, warm_up: WarmUp) -> LaneHost:
         return LaneHost(
+            self.record.node,
             self.spark,
             self._resolver,
             self._kafka,

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from pipeline import durations, sizes
 from pipeline.labels import EVERY_NODE, format_selector
+from pipeline.network.boxes.traits import Keeps
 from pipeline.network.model import ExternalStream, KeyFormat, Limit, StartAt
 from pipeline.network.types import Column, EnumForm
 from pipeline.planner.boxes.catalogue import facts
@@ -38,20 +39,27 @@ def differences(old: Fragment, new: Fragment) -> tuple[str, ...]:
 
 def state_differences(old: Fragment, new: Fragment) -> tuple[str, ...]:
     """The differences in a state's inputs and boxes, and in the boxes behind it."""
-    before, after = (
-        replace(
-            pruned(fragment),
-            pace_ms=0,
-            state_limit_bytes=None,
-            nodes=EVERY_NODE,
-            apart=(),
-            reliability=UPSTREAM_BACKUP,
-            recovery=Recovery.PRECISE,
-            priority=Priority.NORMAL,
-        )
-        for fragment in (old, new)
-    )
+    before, after = _as_state(old), _as_state(new)
     return (*differences(before, after), *_decoding_differences(before, after, forms=False))
+
+
+def _as_state(fragment: Fragment) -> Fragment:
+    """A fragment with constant settings, as far as they are not part of its state."""
+    # Only waiting rows have the ids that their results will have.
+    ids = fragment.identified and fragment.traits.keeps is Keeps.ROWS
+    fragment = pruned(fragment)
+    return replace(
+        fragment,
+        pace_ms=0,
+        state_limit_bytes=None,
+        nodes=EVERY_NODE,
+        apart=(),
+        reliability=UPSTREAM_BACKUP,
+        recovery=Recovery.PRECISE,
+        priority=Priority.NORMAL,
+        availability=None,
+        output=replace(fragment.output, corrections=ids),
+    )
 
 
 def decoding_differences(old: Fragment, new: Fragment) -> tuple[str, ...]:
@@ -139,6 +147,8 @@ def _facts(fragment: Fragment) -> Iterator[tuple[str, str]]:
     yield "reliability", str(fragment.reliability)
     yield "recovery", fragment.recovery.value
     yield "priority", fragment.priority.value
+    yield "availability", str(fragment.availability or "none")
+    yield "ids of results", "yes" if fragment.identified else "no"
     output = fragment.output
     yield "output topic", output.topic
     yield "output key", key_text(output)

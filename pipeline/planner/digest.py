@@ -44,7 +44,9 @@ _LEFT_OUT: Mapping[type, frozenset[str]] = MappingProxyType(
         Column: frozenset({"form"}),
         Expression: frozenset({"text", "columns", "origin", "form"}),
         # An unreadable field is no column, so no box reads it.
-        ExternalStream: frozenset({"subject", "partitions", "retention_ms", "unreadable"}),
+        ExternalStream: frozenset(
+            {"subject", "partitions", "retention_ms", "unreadable", "silence_declared"}
+        ),
         # Only affects when event time advances.
         DerivedStream: frozenset({"partitions", "lateness_ms"}),
         # Where and when a fragment runs, and who follows it, changes nothing of what it does.
@@ -56,7 +58,7 @@ _SCHEMA_FIELDS = frozenset({"schema_json", "key_schema_json"})
 
 def fragment_digest(fragment: Fragment) -> str:
     """`<format version>:<SHA-256 in hex>` of the behaviour of a fragment's query."""
-    return _hash(_canonical(fragment))
+    return _hash(_canonical(_behaving(fragment)))
 
 
 def state_digest(fragment: Fragment) -> str:
@@ -74,7 +76,7 @@ def state_digest(fragment: Fragment) -> str:
         "inputs": [_state_of(stream) for stream in fragment.inputs],
         "boxes": _placed_boxes(fragment, fragment.boxes),
     }
-    if fragment.output.corrections and fragment.traits.keeps is Keeps.ROWS:
+    if fragment.identified and fragment.traits.keeps is Keeps.ROWS:
         plain["ids"] = True  # waiting rows keep theirs
     return _hash(plain)
 
@@ -143,13 +145,13 @@ def decoding(stream: FragmentInput) -> Mapping[str, Json]:
 def plan_digest(plan: Plan) -> str:
     """`<format version>:<SHA-256 in hex>` of all fragments and their topics.
 
-    Included are where fragments run, how reliable they are and their priority, as far as it is
-    not the default.
+    Included are where fragments run, how reliable they are, their priority and their availability,
+    as far as it is not the default.
     """
     content: dict[str, Json] = {
         "owner": plan.network.participant,
         "network": plan.network.name,
-        "fragments": [_canonical(fragment) for fragment in plan.fragments],
+        "fragments": [_canonical(_behaving(fragment)) for fragment in plan.fragments],
         "topics": [_canonical(topic) for topic in plan.topics],
     }
     placed = [fragment for fragment in plan.fragments if fragment.nodes or fragment.apart]
@@ -171,6 +173,9 @@ def plan_digest(plan: Plan) -> str:
     ranked = [one for one in plan.fragments if one.priority is not Priority.NORMAL]
     if ranked:
         content["priority"] = [[one.name, one.priority.value] for one in ranked]
+    bounded = [one for one in plan.fragments if one.availability and not one.may_be_tentative]
+    if bounded:
+        content["availability"] = [[one.name, _canonical(one.availability)] for one in bounded]
     return _hash(content)
 
 
@@ -182,6 +187,11 @@ def same_format(one: str, other: str) -> bool:
 def _format(digest: str) -> str:
     version, colon, _ = digest.partition(":")
     return version if colon else ""
+
+
+def _behaving(fragment: Fragment) -> Fragment:
+    """A fragment without a bound that has no effect on its query, besides what its inputs say."""
+    return fragment if fragment.may_be_tentative else replace(fragment, availability=None)
 
 
 def _state_of(stream: FragmentInput) -> Json:

@@ -5,7 +5,7 @@ it. Accepted settings by kind of topic:
 
 | topic | `cleanup.policy` | `message.timestamp.type` | `retention.ms`, `retention.bytes` |
 |---|---|---|---|
-| output | `delete` | `CreateTime` | any |
+| output, tentative results | `delete` | `CreateTime` | any |
 | internal, kept by need | `delete` | `CreateTime` | `-1` |
 | redrive | `delete` | `CreateTime` | any, `-1` |
 | dead letters | `delete` | `LogAppendTime` | `-1` |

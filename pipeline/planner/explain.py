@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from pipeline import durations, sizes
+from pipeline.availability import Policy
 from pipeline.counting import counted
 from pipeline.ids import FragmentName
 from pipeline.labels import format_selector
@@ -25,6 +26,11 @@ _ORDER: Mapping[Keeps, str] = {
     Keeps.NOTHING: "as in each input partition",
     Keeps.GROUPS: "by event time for each key",
     Keeps.ROWS: "not promised",
+}
+
+_POLICIES: Mapping[Policy, str] = {
+    Policy.PROCESS: "after the first of them, each comes as soon as the present input allows",
+    Policy.DELAY: "each of them comes after the whole bound",
 }
 
 _PRIORITIES: Mapping[Priority, str] = {
@@ -86,11 +92,14 @@ def _fragment(fragment: Fragment, plan: Plan, measured: Sequence[str]) -> Iterat
     yield from _placement(fragment)
     yield from _fact("reliability", _reliability(fragment))
     yield from _recovery(fragment, plan)
+    yield from _availability(fragment)
     for number, line in enumerate(measured):
         yield from _fact("" if number else "measured", line)
     yield from _failures(fragment, plan)
     if fragment.priority is not Priority.NORMAL:
         yield from _fact("priority", _PRIORITIES[fragment.priority])
+    if fragment.identified:
+        yield from _fact("ids", "each result has one, as a header")
     yield from _guarantees(fragment)
     names = fragment.names
     yield from _fact("group", f"{names.group} (a mirror for lag tools)")
@@ -153,6 +162,25 @@ def _recovery(fragment: Fragment, plan: Plan) -> Iterator[str]:
     read = fragment.output.topic in topics
     why = ", since the network reads its results" if read else ""
     yield from _fact("recovery", f"precise{why}: results are visible with their transaction")
+
+
+def _availability(fragment: Fragment) -> Iterator[str]:
+    """After which delay there are tentative results; or why there are none, despite a bound."""
+    bound = fragment.availability
+    if bound is None:
+        return
+    after = durations.format(bound.bound_ms)
+    if bound.policy is Policy.SUSPEND:
+        yield from _fact("availability", f"{bound}: never tentative, whatever is missing")
+    elif fragment.tentative_topic is None:
+        box = fragment.stateful_box or fragment.boxes[-1]
+        only = f"without an input, {box.kind} {box.name} only adds results"
+        yield from _fact("availability", f"{bound}: never tentative: {only}")
+    else:
+        topic = fragment.tentative_topic
+        what = f"results that are delayed by more than {after} are tentative, in {topic}"
+        yield from _fact("availability", f"{bound}: {what}")
+        yield from _fact("", _POLICIES[bound.policy])
 
 
 def _failures(fragment: Fragment, plan: Plan) -> Iterator[str]:
@@ -239,6 +267,8 @@ def _when_missing(fragment: Fragment) -> str:
     box = fragment.stateful_box
     if box is None or not fragment.shape.waits:
         return "a missing input only holds results back"
+    if fragment.may_be_tentative:
+        return f"a missing input holds stable results of {box.kind} {box.name} up: they wait"
     return f"a missing input holds {box.kind} {box.name} up: it waits"
 
 

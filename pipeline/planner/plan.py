@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from pipeline.availability import Availability, Policy
 from pipeline.ids import FragmentName, NetworkId, StreamName, TopicName
 from pipeline.labels import EVERY_NODE, Selector
-from pipeline.names import FragmentNames, stream_of_box
+from pipeline.names import FragmentNames, stream_of_box, tentative_topic
 from pipeline.network.boxes.shape import Shape
 from pipeline.network.boxes.traits import Traits, traits
 from pipeline.network.model import Box, ExternalStream, KeyFormat, Limit
@@ -36,7 +37,7 @@ class DerivedStream:
     partitions: int
     """Number of partitions of the topic when created; an existing topic is not changed."""
     corrections: bool = False
-    """Whether its records have ids, by which later ones can replace them."""
+    """Whether later records of it may replace earlier ones, by their ids."""
     key_format: KeyFormat = KeyFormat.AVRO
     lateness_ms: int = 0
     """The least lateness of its inputs: its boundary is at least this far behind their newest
@@ -92,11 +93,32 @@ class Fragment:
     """What its readers see of a failure."""
     priority: Priority = Priority.NORMAL
     """Whether it runs while the nodes have too little room for all fragments."""
+    availability: Availability | None = None
+    """When tentative results are preferred to none; None: never."""
 
     @property
     def name(self) -> FragmentName:
         """The fragment's name inside its network."""
         return self.names.fragment
+
+    @property
+    def may_be_tentative(self) -> bool:
+        """Whether it may publish tentative results.
+
+        Those of a box that does not wait are never wrong without an input: it only adds results.
+        """
+        bound = self.availability
+        return bound is not None and bound.policy is not Policy.SUSPEND and self.shape.waits
+
+    @property
+    def tentative_topic(self) -> TopicName | None:
+        """The topic of its tentative results; None: it publishes none."""
+        return tentative_topic(self.output.topic) if self.may_be_tentative else None
+
+    @property
+    def identified(self) -> bool:
+        """Whether its results have ids: for corrections, or to match them with tentative ones."""
+        return self.output.corrections or self.may_be_tentative
 
     @property
     def derived(self) -> frozenset[StreamName]:

@@ -13,6 +13,7 @@ from pipeline.planner.passes.list_topics import list_topics
 from pipeline.planner.passes.merge_aggregates import merge_aggregates
 from pipeline.planner.passes.name_outputs import name_outputs
 from pipeline.planner.passes.push_filters import push_filters
+from pipeline.planner.passes.settle_availability import settle_availability
 from pipeline.planner.passes.settle_keys import settle_keys
 from pipeline.planner.passes.settle_recovery import settle_recovery
 from pipeline.planner.passes.share_box_settings import share_box_settings
@@ -32,6 +33,7 @@ PASSES: tuple[Pass, ...] = (
     share_box_settings,
     limit_amnesia,
     settle_recovery,
+    settle_availability,
     list_topics,
     check_topics,
 )
@@ -44,7 +46,7 @@ def plan(network: Network, owner: ParticipantId) -> Plan:
 
     Raises:
         DocumentError: two streams would share a topic, Kafka would reject a topic's name, or a
-            fragment cannot have the recovery that is declared for it.
+            fragment cannot have the recovery or the availability that is declared for it.
     """
     draft = reduce(lambda done, step: step(done), PASSES, Draft(owner, network))
     return Plan(

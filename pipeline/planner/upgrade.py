@@ -165,7 +165,8 @@ class Upgrade:
         elif not record.running:
             reason = "it was stopped: it goes on where it stopped"
             item = replace(item, action=Action.RESTART, reasons=(reason,))
-        item = replace(item, reasons=(*item.reasons, *_settled_otherwise(fragment, record)))
+        settled = (*_settled_otherwise(fragment, record), *self._bounded_otherwise(fragment))
+        item = replace(item, reasons=(*item.reasons, *settled))
         if record.name not in self.current.has_run:
             return item
         reads_others = self._topics_changed(record) or self._begins_inputs(record)
@@ -176,6 +177,14 @@ class Upgrade:
             elif reads_others and found.refused:
                 item = found
         return self._cut_off(item, record)
+
+    def _bounded_otherwise(self, fragment: Fragment) -> Iterator[str]:
+        """What changes about the bound of an unchanged fragment, which has no tentative results."""
+        fragments = self.old.fragments if self.old else ()
+        old = next((one for one in fragments if one.name == fragment.name), None)
+        if old is not None and old.availability != fragment.availability:
+            was, now = old.availability or NOTHING, fragment.availability or NOTHING
+            yield f"changed: availability `{was}` → `{now}`"
 
     def _topics_changed(self, record: DeployedFragment) -> bool:
         """Whether a topic was recreated since the deploy: also its state's."""
@@ -332,9 +341,12 @@ def between(old: Plan, new: Plan) -> tuple[Item, ...]:
 
 
 def _is_settled_otherwise(was: Fragment, now: Fragment) -> bool:
-    """Whether its priority, or the nodes that a fragment runs on or that follow it, are others."""
-    old = (was.nodes, was.apart, was.reliability, was.priority)
-    return old != (now.nodes, now.apart, now.reliability, now.priority)
+    """Whether something of a fragment is another one that changes nothing of what its query does.
+
+    That are the nodes that it runs on or that follow it, its priority, and a bound without effect.
+    """
+    old = (was.nodes, was.apart, was.reliability, was.priority, was.availability)
+    return old != (now.nodes, now.apart, now.reliability, now.priority, now.availability)
 
 
 def _settled_otherwise(fragment: Fragment, record: DeployedFragment) -> Iterator[str]:

@@ -169,6 +169,7 @@ class Node:
         resolver = SchemaResolver(around.registry, cluster, missing.all, missing.record)
         nothing = cast("Any", Nothing())
         host = LaneHost(
+            record.node,
             nothing,
             resolver,
             cluster,

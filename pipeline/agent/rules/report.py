@@ -58,6 +58,8 @@ def _without_moments(status: FragmentStatus) -> FragmentStatus:
         stalled_since_ms=_some(status.stalled_since_ms),
         late_since_ms=_some(status.late_since_ms),
         settles_at_ms=_some(status.settles_at_ms),
+        tentative_since_ms=_some(status.tentative_since_ms),
+        tentative_held_since_ms=_some(status.tentative_held_since_ms),
     )
 
 

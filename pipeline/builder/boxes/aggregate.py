@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from pipeline.builder.options import (
+    Availability,
     Duration,
     Limit,
     Placement,
@@ -31,6 +32,7 @@ def aggregate(
     placement: Placement | None = None,
     reliability: Reliability | ReliabilityMode | None = None,
     priority: PriorityLevel | None = None,
+    availability: Availability | Duration | None = None,
 ) -> Box:
     """Compute one row for each window and group, when event time passes the window's end.
 
@@ -49,6 +51,7 @@ def aggregate(
         placement: the nodes that it may run on; the network's, if left out.
         reliability: how another node goes on if its own one fails; the network's, if left out.
         priority: whether it runs if there is not room for all; the network's, if left out.
+        availability: when tentative results are preferred to none; the network's, if left out.
     """
     content = {
         "aggregate": stream,
@@ -68,4 +71,5 @@ def aggregate(
         placement=placement,
         reliability=reliability,
         priority=priority,
+        availability=availability,
     )

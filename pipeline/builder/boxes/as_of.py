@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from pipeline.builder.options import (
+    Availability,
     Duration,
     Limit,
     Placement,
@@ -31,6 +32,7 @@ def as_of(
     placement: Placement | None = None,
     reliability: Reliability | ReliabilityMode | None = None,
     priority: PriorityLevel | None = None,
+    availability: Availability | Duration | None = None,
 ) -> Box:
     """Join each row with the latest row of a table that is not after it.
 
@@ -51,6 +53,7 @@ def as_of(
         placement: the nodes that it may run on; the network's, if left out.
         reliability: how another node goes on if its own one fails; the network's, if left out.
         priority: whether it runs if there is not room for all; the network's, if left out.
+        availability: when tentative results are preferred to none; the network's, if left out.
     """
     sides = {"left": left, "right": right}
     join = present({**sides, "on": on, "within": within, "how": how})
@@ -66,4 +69,5 @@ def as_of(
         placement=placement,
         reliability=reliability,
         priority=priority,
+        availability=availability,
     )

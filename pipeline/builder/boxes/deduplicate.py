@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from pipeline.builder.options import (
+    Availability,
     Duration,
     Limit,
     Placement,
@@ -27,6 +28,7 @@ def deduplicate(
     placement: Placement | None = None,
     reliability: Reliability | ReliabilityMode | None = None,
     priority: PriorityLevel | None = None,
+    availability: Availability | Duration | None = None,
 ) -> Box:
     """Drop a row if another row with equal columns precedes it within a duration.
 
@@ -43,6 +45,7 @@ def deduplicate(
         placement: the nodes that it may run on; the network's, if left out.
         reliability: how another node goes on if its own one fails; the network's, if left out.
         priority: whether it runs if there is not room for all; the network's, if left out.
+        availability: when tentative results are preferred to none; the network's, if left out.
     """
     content = {"deduplicate": stream, "by": by, "within": within}
     return add_box(
@@ -56,4 +59,5 @@ def deduplicate(
         placement=placement,
         reliability=reliability,
         priority=priority,
+        availability=availability,
     )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from pipeline.builder.options import (
+    Availability,
     Duration,
     Limit,
     Placement,
@@ -27,6 +28,7 @@ def flat_map(
     placement: Placement | None = None,
     reliability: Reliability | ReliabilityMode | None = None,
     priority: PriorityLevel | None = None,
+    availability: Availability | Duration | None = None,
 ) -> Box:
     """Make a row for each element of an array; none if it is null or empty.
 
@@ -45,6 +47,7 @@ def flat_map(
         placement: the nodes that it may run on; the network's, if left out.
         reliability: how another node goes on if its own one fails; the network's, if left out.
         priority: whether it runs if there is not room for all; the network's, if left out.
+        availability: when tentative results are preferred to none; the network's, if left out.
     """
     content = {"flat_map": stream, "each": each, "at": at, "at_most": at_most, "select": select}
     return add_box(
@@ -57,4 +60,5 @@ def flat_map(
         placement=placement,
         reliability=reliability,
         priority=priority,
+        availability=availability,
     )

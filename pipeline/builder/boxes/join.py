@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from pipeline.builder.options import (
+    Availability,
     Duration,
     Limit,
     Placement,
@@ -32,6 +33,7 @@ def join(
     placement: Placement | None = None,
     reliability: Reliability | ReliabilityMode | None = None,
     priority: PriorityLevel | None = None,
+    availability: Availability | Duration | None = None,
 ) -> Box:
     """Pair rows, one from each side, with equal columns and event times close together.
 
@@ -55,6 +57,7 @@ def join(
         placement: the nodes that it may run on; the network's, if left out.
         reliability: how another node goes on if its own one fails; the network's, if left out.
         priority: whether it runs if there is not room for all; the network's, if left out.
+        availability: when tentative results are preferred to none; the network's, if left out.
     """
     sides = {"left": left, "right": right}
     content = {"join": present({**sides, "on": on, "within": within, "how": how}), "select": select}
@@ -69,4 +72,5 @@ def join(
         placement=placement,
         reliability=reliability,
         priority=priority,
+        availability=availability,
     )

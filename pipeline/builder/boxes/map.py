@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from pipeline.builder.options import (
+    Availability,
     Duration,
     Limit,
     Placement,
@@ -24,6 +25,7 @@ def map(  # noqa: A001 - the kind's name
     placement: Placement | None = None,
     reliability: Reliability | ReliabilityMode | None = None,
     priority: PriorityLevel | None = None,
+    availability: Availability | Duration | None = None,
 ) -> Box:
     """Compute new columns, one row for each.
 
@@ -38,6 +40,7 @@ def map(  # noqa: A001 - the kind's name
         placement: the nodes that it may run on; the network's, if left out.
         reliability: how another node goes on if its own one fails; the network's, if left out.
         priority: whether it runs if there is not room for all; the network's, if left out.
+        availability: when tentative results are preferred to none; the network's, if left out.
     """
     content = {"map": stream, "select": select}
     return add_box(
@@ -50,4 +53,5 @@ def map(  # noqa: A001 - the kind's name
         placement=placement,
         reliability=reliability,
         priority=priority,
+        availability=availability,
     )

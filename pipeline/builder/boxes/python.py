@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from pipeline.builder.options import (
+    Availability,
     Duration,
     Limit,
     Placement,
@@ -26,6 +27,7 @@ def python(
     placement: Placement | None = None,
     reliability: Reliability | ReliabilityMode | None = None,
     priority: PriorityLevel | None = None,
+    availability: Availability | Duration | None = None,
 ) -> Box:
     """Compute rows by a pure function from a record batch to a record batch.
 
@@ -43,6 +45,7 @@ def python(
         placement: the nodes that it may run on; the network's, if left out.
         reliability: how another node goes on if its own one fails; the network's, if left out.
         priority: whether it runs if there is not room for all; the network's, if left out.
+        availability: when tentative results are preferred to none; the network's, if left out.
     """
     content = {"python": stream, "function": function, "columns": columns, "timeout": timeout}
     return add_box(
@@ -55,4 +58,5 @@ def python(
         placement=placement,
         reliability=reliability,
         priority=priority,
+        availability=availability,
     )

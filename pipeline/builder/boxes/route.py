@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from pipeline.builder.options import (
+    Availability,
     Duration,
     Limit,
     Placement,
@@ -25,6 +26,7 @@ def route(
     placement: Placement | None = None,
     reliability: Reliability | ReliabilityMode | None = None,
     priority: PriorityLevel | None = None,
+    availability: Availability | Duration | None = None,
 ) -> Mapping[str, Box]:
     """Send each record to the first stream whose condition is true; returns the streams by name.
 
@@ -40,6 +42,7 @@ def route(
         placement: the nodes that it may run on; the network's, if left out.
         reliability: how another node goes on if its own one fails; the network's, if left out.
         priority: whether it runs if there is not room for all; the network's, if left out.
+        availability: when tentative results are preferred to none; the network's, if left out.
     """
     content = {"route": stream, "to": to, "otherwise": otherwise}
     box = add_box(
@@ -52,6 +55,7 @@ def route(
         placement=placement,
         reliability=reliability,
         priority=priority,
+        availability=availability,
     )
     names = [*to] if otherwise is None else [*to, otherwise]
     return Branches(name, box.draft, names)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from pipeline.builder.options import (
+    Availability,
     Duration,
     Limit,
     Placement,
@@ -32,6 +33,7 @@ def top(
     placement: Placement | None = None,
     reliability: Reliability | ReliabilityMode | None = None,
     priority: PriorityLevel | None = None,
+    availability: Availability | Duration | None = None,
 ) -> Box:
     """Rank the rows of each window and group, when event time passes the window's end.
 
@@ -52,6 +54,7 @@ def top(
         placement: the nodes that it may run on; the network's, if left out.
         reliability: how another node goes on if its own one fails; the network's, if left out.
         priority: whether it runs if there is not room for all; the network's, if left out.
+        availability: when tentative results are preferred to none; the network's, if left out.
     """
     content = {
         "top": stream,
@@ -73,4 +76,5 @@ def top(
         placement=placement,
         reliability=reliability,
         priority=priority,
+        availability=availability,
     )

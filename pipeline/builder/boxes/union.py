@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from pipeline.builder.options import (
+    Availability,
     Duration,
     Limit,
     Placement,
@@ -23,6 +24,7 @@ def union(
     placement: Placement | None = None,
     reliability: Reliability | ReliabilityMode | None = None,
     priority: PriorityLevel | None = None,
+    availability: Availability | Duration | None = None,
 ) -> Box:
     """Merge the rows of several streams, in the order of their arrival.
 
@@ -35,6 +37,7 @@ def union(
         placement: the nodes that it may run on; the network's, if left out.
         reliability: how another node goes on if its own one fails; the network's, if left out.
         priority: whether it runs if there is not room for all; the network's, if left out.
+        availability: when tentative results are preferred to none; the network's, if left out.
     """
     if not isinstance(streams, Sequence):
         message = f"streams of box {name} must be a list of streams, not {typed(streams)}"
@@ -50,4 +53,5 @@ def union(
         placement=placement,
         reliability=reliability,
         priority=priority,
+        availability=availability,
     )

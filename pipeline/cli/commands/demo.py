@@ -2,10 +2,13 @@
 
 import click
 
+from pipeline.cli.cut_options import cut_options
 from pipeline.cli.example_run import ExampleOptions, run_example
 from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
-from pipeline.examples.stage import Feed
+from pipeline.errors import UsageError
+from pipeline.examples.cut import Cut
+from pipeline.examples.stage import fed
 from pipeline.examples.tolls import TOLLS
 
 
@@ -37,9 +40,17 @@ from pipeline.examples.tolls import TOLLS
     help="With 2, a fragment moves in the middle, and one node is killed later.",
 )
 @click.option("--keep", is_flag=True, help="Keep the folder with logs and data.")
+@cut_options
 @with_session
 def command(
-    session: Session, *, seconds: float, rate: float, seed: int, nodes: int, keep: bool
+    session: Session,
+    *,
+    seconds: float,
+    rate: float,
+    seed: int,
+    nodes: int,
+    keep: bool,
+    cut: Cut | None,
 ) -> None:
     """Run the toll network on made-up traffic and check every result.
 
@@ -54,6 +65,9 @@ def command(
       medusa demo
       DEMO_SECONDS=120 medusa demo --rate 1000
       medusa demo --nodes 2
+      medusa demo --cut partition --for 20s
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
-    feed = Feed(seconds, seed, (f"--rate={rate:g}",))
-    run_example(session, ExampleOptions(TOLLS, feed, "demo", keep, nodes))
+    if cut is not None and nodes > 1:
+        raise UsageError("--cut is for one node, --nodes 1")
+    feed = fed(seconds, seed, (f"--rate={rate:g}",), cut)
+    run_example(session, ExampleOptions(TOLLS, feed, "demo", keep, nodes, cut))

@@ -10,12 +10,11 @@ import click
 from pipeline.cli.options import document_options, with_session
 from pipeline.cli.session import Session
 from pipeline.cli.table import Table
-from pipeline.deploy.documents import read_document
+from pipeline.deploy.documents import plan_document, read_document
 from pipeline.doctor.checks import exit_code, findings
 from pipeline.doctor.facts import Finding
 from pipeline.doctor.probes import Probes
 from pipeline.planner.plan import Plan
-from pipeline.planner.planner import plan
 from pipeline.settings import Settings
 from schemas.client import RegistryClient
 from schemas.json_value import JsonObject
@@ -80,4 +79,4 @@ def _project_plan(session: Session, file: str | None, registry: RegistryClient) 
         return found.text if found else None
 
     document = read_document(path, newest)
-    return plan(document.network, session.participant)
+    return plan_document(document, session.participant)

@@ -7,11 +7,11 @@ import click
 from pipeline.cli.options import document_options, with_session
 from pipeline.cli.session import Session
 from pipeline.cli.takeover_view import measured_lines, takeover_data
-from pipeline.deploy.documents import read_document
+from pipeline.deploy.documents import plan_document, read_document
 from pipeline.ids import FragmentName
 from pipeline.operations.status.takeover import Measured
 from pipeline.operations.status.takeover_search import measured_of
-from pipeline.planner import explain, planner
+from pipeline.planner import explain
 from pipeline.planner.digest import fragment_digest
 from pipeline.planner.failures import node_failures, planned_failures
 from pipeline.planner.plan import Fragment, Plan
@@ -42,7 +42,7 @@ def command(session: Session, file: str | None, *, measured: bool) -> None:
       medusa explain --measured
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     document = read_document(session.project.document(file), session.read_subject)
-    plan = planner.plan(document.network, session.participant)
+    plan = plan_document(document, session.participant)
     found = _measured(session, plan) if measured else None
     data = _as_data(plan)
     if found is not None:
@@ -90,9 +90,23 @@ def _as_data(plan: Plan) -> list[JsonObject]:
             "nodes_may_fail": node_failures(fragment),
             "brokers_may_fail": _brokers(fragment, plan),
             "priority": fragment.priority.value,
+            "availability": _availability(fragment),
+            "ids": fragment.identified,
         }
         for fragment in plan.fragments
     ]
+
+
+def _availability(fragment: Fragment) -> JsonObject | None:
+    """Its bound, and the topic of its tentative results, if it may have some."""
+    bound = fragment.availability
+    if bound is None:
+        return None
+    return {
+        "bound_ms": bound.bound_ms,
+        "policy": bound.policy.value,
+        "tentative": fragment.tentative_topic,
+    }
 
 
 def _brokers(fragment: Fragment, plan: Plan) -> JsonObject | None:

@@ -7,7 +7,7 @@ import click
 from pipeline.cli.options import document_options, with_session
 from pipeline.cli.output import Format
 from pipeline.cli.session import Session
-from pipeline.deploy.documents import read_document
+from pipeline.deploy.documents import plan_document, read_document
 from pipeline.errors import UsageError
 from pipeline.network.drawing.dot import as_dot
 from pipeline.network.drawing.mermaid import as_mermaid
@@ -15,7 +15,6 @@ from pipeline.network.drawing.picture import Picture, picture
 from pipeline.network.drawing.text import LINES, PLAIN, as_text
 from pipeline.network.model import Network
 from pipeline.planner.picture import fragments_picture
-from pipeline.planner.planner import plan
 from schemas.json_value import JsonObject
 
 _TEXT = "text"
@@ -50,9 +49,9 @@ def command(session: Session, file: str | None, language: str | None, *, cut: bo
             f"--format {language} is a drawing, and -o {session.printer.format.value} prints data",
             hint="leave one of them out.",
         )
-    network = read_document(session.project.document(file), session.read_subject).network
-    owner = session.participant
-    drawn = fragments_picture(plan(network, owner)) if cut else picture(network, owner)
+    document = read_document(session.project.document(file), session.read_subject)
+    network, owner = document.network, session.participant
+    drawn = fragments_picture(plan_document(document, owner)) if cut else picture(network, owner)
     session.printer.show(
         {**_as_data(network), **(_fragments(drawn) if cut else {})},
         _drawing(session, drawn, language),

@@ -1,25 +1,29 @@
 """`medusa tail`: consumer of a stream that prints decoded records."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import click
+from rich.text import Text
 
 from pipeline.cli.completing import streams
 from pipeline.cli.options import with_session
+from pipeline.cli.record_view import marked_data, marked_line, record_data, record_line
 from pipeline.cli.session import Session
-from pipeline.cli.times import parse_time, time_text
+from pipeline.cli.times import parse_time
 from pipeline.counting import counted
 from pipeline.errors import RetryError, UsageError
 from pipeline.ids import Millis, TopicName
 from pipeline.operations.connections import Connections
-from pipeline.operations.records.decoding import DecodedRecord
 from pipeline.operations.records.selection import Selector, parse_selection
 from pipeline.operations.records.tail import Tail, TailLimits, TailStart
+from pipeline.operations.records.tail_tentative import TentativeLimits, TentativeTail
 from pipeline.operations.streams import newest_schema, topic_of
+from pipeline.reader.results import Start
 from schemas.avro import AvroSchema, parse
-from schemas.json_value import Json, JsonObject
+from schemas.json_value import JsonObject
+
+_STARTS = frozenset(one.value for one in Start)
 
 
 @click.command("tail")
@@ -68,6 +72,11 @@ from schemas.json_value import Json, JsonObject
     metavar="COLUMNS",
     help="Only these columns, as a,b; or NAME=EXPRESSION for a computed one. May be repeated.",
 )
+@click.option(
+    "--tentative",
+    is_flag=True,
+    help="Show tentative results as well, each record with a mark that says what it is.",
+)
 @with_session
 def command(
     session: Session,
@@ -80,6 +89,7 @@ def command(
     where: str | None,
     select: tuple[str, ...],
     follow: bool | None,
+    tentative: bool,
 ) -> None:
     """Print the records of STREAM, decoded: from its beginning, until Ctrl-C.
 
@@ -92,11 +102,17 @@ def command(
       medusa tail sightings --where "speed > 30 AND kind = 'car'" --select car,kmh=speed*3.6
       medusa tail toll-notifications --from now --count 5 --timeout 120
       medusa tail tolls.tow_dispatch --no-follow -o json | jq .value
+      medusa tail tolls.car_speeds --tentative
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     if last is not None and count is not None:
         raise UsageError(
             "-n and --count cannot be given together",
             hint="-n N shows the last N records; --count N waits for N records.",
+        )
+    if tentative and (last is not None or start not in _STARTS):
+        raise UsageError(
+            "--tentative can be given with --from beginning or --from now, and without -n",
+            hint="what is tentative depends on all results before.",
         )
     deadline_s = session.clock.monotonic_s() + timeout if timeout else None
     with session.connect() as connections:
@@ -105,12 +121,17 @@ def command(
         selection = parse_selection(_schema(topic, connections), where, select) if given else None
         selector = Selector(connections.registry, selection)
         follows = last is None if follow is None else follow
-        limits = TailLimits(_start(start, session.clock.now_ms()), last, deadline_s, follows)
+        if tentative:
+            merged = TentativeLimits(Start(start), deadline_s, follows)
+            tail = TentativeTail(topic, merged, selector, connections, session.clock)
+            found = _marked(tail)
+        else:
+            limits = TailLimits(_start(start, session.clock.now_ms()), last, deadline_s, follows)
+            found = _plain(Tail(topic, limits, selector, connections, session.clock))
         shown = 0
         with _note_undecided(selector, session):
-            for record in Tail(topic, limits, selector, connections, session.clock).records():
-                one = selector.decode(record)
-                session.printer.record(_data(one), _line(one))
+            for data, line in found:
+                session.printer.record(data, line)
                 shown += 1
                 if shown == count:
                     return
@@ -118,6 +139,18 @@ def command(
         raise RetryError(
             f"only {shown} of {counted(count, 'record')} came within {timeout:g} s", place=topic
         )
+
+
+def _plain(tail: Tail) -> Iterator[tuple[JsonObject, Text | str]]:
+    for record in tail.records():
+        one = tail.selector.decode(record)
+        yield record_data(one), record_line(one)
+
+
+def _marked(tail: TentativeTail) -> Iterator[tuple[JsonObject, Text | str]]:
+    for found in tail.records():
+        one = None if found.record is None else tail.selector.decode(found.record)
+        yield marked_data(found, one), marked_line(found, one)
 
 
 def _schema(topic: TopicName, connections: Connections) -> AvroSchema:
@@ -140,34 +173,3 @@ def _note_undecided(selector: Selector, session: Session) -> Iterator[None]:
                 f"{counted(selector.undecided, 'record')} not shown, since the condition has no "
                 f"value; the first is {selector.first_undecided}"
             )
-
-
-def _data(one: DecodedRecord) -> JsonObject:
-    record = one.record
-    return {
-        "topic": record.topic,
-        "partition": record.partition,
-        "offset": record.offset,
-        "timestamp": _time(one),
-        "key": one.key,
-        "value": one.value,
-        **({"headers": one.headers} if record.headers else {}),
-        **({"problem": one.problem} if one.problem else {}),
-    }
-
-
-def _line(one: DecodedRecord) -> str:
-    value = one.value if isinstance(one.value, str) else _compact(one.value)
-    key = one.key if isinstance(one.key, str) else _compact(one.key)
-    place = f"{_time(one) or '-'}  {one.record.partition}@{one.record.offset}"
-    problem = f"  ({one.problem})" if one.problem else ""
-    return f"{place}  {key}  {value}{problem}"
-
-
-def _time(one: DecodedRecord) -> str | None:
-    at_ms = one.record.timestamp_ms
-    return time_text(at_ms) if at_ms >= 0 else None
-
-
-def _compact(value: Json) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -177,6 +177,11 @@ class Selector:
     first_undecided: str = ""
     _last: tuple[KafkaRecord, ColumnValues] | None = None
 
+    @property
+    def selects_all(self) -> bool:
+        """Whether there is no condition."""
+        return self.selection is None or self.selection.condition is None
+
     def matches(self, record: KafkaRecord) -> bool:
         """Whether the condition holds for a record."""
         if self.selection is None or self.selection.condition is None:

@@ -24,12 +24,15 @@ How the settings were chosen:
   smallest segments that a broker allows, since only closed segments are compacted.
 - Results and dead letters may contain records of a topic that allows more than Kafka's default of
   1 MB a record. So the topics that lanes write allow more as well.
+- Tentative results are settled soon after the missing input is back. So their topic keeps them for
+  a day, or for as long as the results themselves if that is less.
 - With three or more replicas two must have a record before it counts as written.
 """
 
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import replace
 
+from pipeline import durations
 from pipeline.ids import StreamName, TopicName
 from pipeline.names import boundaries_topic
 from pipeline.network.model import ExternalStream, Network
@@ -42,6 +45,9 @@ ANY_TIMESTAMP = 9_223_372_036_854_775_807
 RECORD_BYTES = 8_388_608
 """Eight times Kafka's default; many hosted clusters do not allow more."""
 SAFE_REPLICAS = 3
+
+TENTATIVE_RETENTION_MS = durations.parse("1d")
+"""A tentative result counts until the stable ones of its time are there."""
 
 Config = tuple[tuple[str, str], ...]
 
@@ -94,6 +100,11 @@ def _kept_ms(network: Network, stream: FragmentInput) -> int:
     return network.retention_ms if chosen is None else chosen
 
 
+def tentative_retention_ms(network: Network, fragment: Fragment) -> int:
+    """The retention of the tentative results of a fragment, if it has some."""
+    return min(_kept_ms(network, fragment.output), TENTATIVE_RETENTION_MS)
+
+
 def _of_fragment(
     network: Network, fragment: Fragment, read: Container[StreamName]
 ) -> Iterator[NewTopic]:
@@ -106,6 +117,11 @@ def _of_fragment(
     else:
         yield _kept(network, output.topic, output.partitions, kept_ms, written)
     yield _compacted(network, boundaries_topic(output.topic))
+    if fragment.tentative_topic is not None:
+        tentative_ms = tentative_retention_ms(network, fragment)
+        topic, number = fragment.tentative_topic, output.partitions
+        tentative = _kept(network, topic, number, tentative_ms, written)
+        yield replace(tentative, follows=(output.topic,))
     inputs = tuple(dict.fromkeys(stream.topic for stream in fragment.inputs))
     widest = max(stream.partitions for stream in fragment.inputs)
     letters = (("cleanup.policy", "delete"), *_UNLIMITED, *_LARGE, *_STAMPED)

@@ -10,6 +10,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import TypeVar
 
+from pipeline.availability import Availability
 from pipeline.ids import BoxName, StreamName
 from pipeline.names import stream_of_box
 from pipeline.network.boxes.route import Branch
@@ -43,6 +44,13 @@ def declared_reliabilities(network: Network, fragment: Fragment) -> Iterator[Rel
     """What each box of a fragment declares, or else its output; None: nothing."""
     own = {one.of: one.reliability for one in _of(network, frozenset(_computed(fragment)))}
     outputs = {output.stream: output.reliability for output in network.outputs}
+    return _declared(own, outputs, fragment.boxes[-1])
+
+
+def declared_availabilities(network: Network, fragment: Fragment) -> Iterator[Availability | None]:
+    """The same of the availability."""
+    own = {one.of: one.availability for one in _of(network, frozenset(_computed(fragment)))}
+    outputs = {output.stream: output.availability for output in network.outputs}
     return _declared(own, outputs, fragment.boxes[-1])
 
 

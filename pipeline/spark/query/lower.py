@@ -79,7 +79,7 @@ def lower(fragment: Fragment, around: LoweringInputs) -> Lowered:
         core=core,
         after=after,
         encoding=_encoding(fragment, around),
-        ids=fragment.output.corrections,
+        ids=fragment.identified,
         labels=lowered.labels if lowered else (),
     )
 

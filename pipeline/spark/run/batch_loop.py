@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from pyspark.sql import SparkSession
 
@@ -11,16 +12,40 @@ from pipeline.boundaries.next_batch import Batch, Limits, PassOn
 from pipeline.boundaries.promise import watermark_for
 from pipeline.clock import Clock
 from pipeline.ids import BatchId, Millis
+from pipeline.markers.commit_marker import CommitMarker
 from pipeline.network.boxes.shape import Shape, Stateless
+from pipeline.spark.batch.ports import BatchEngine, BatchInspector, BatchRows
 from pipeline.spark.query.lowered import Lowered
 from pipeline.spark.run.lane_planner import LanePlanner
 from pipeline.spark.run.planned_batch import plan_first_batch, plan_next_batch, withdraw_batch
 from pipeline.spark.run.query_runner import StoppingError
 from pipeline.spark.run.steered_query import Answer
-from pipeline.spark.write.sink import Sink
 
 WATCH_S = 1.0
 """How often `watch` is called while no query runs."""
+
+
+class LaneSink(Protocol):
+    """Takes in the batches of one lane: as `Sink`, and `TentativeSink`."""
+
+    @property
+    def marker(self) -> CommitMarker:
+        """What the lane has reached."""
+
+    @property
+    def undecided(self) -> bool:
+        """Whether what was written last failed, and may be visible later."""
+
+    def plan(self, batch: Batch) -> None:
+        """Take in the plan of the next batch."""
+
+    def write(
+        self, rows: BatchRows, batch: int, engine: BatchEngine, inspector: BatchInspector
+    ) -> None:
+        """Execute and write one batch."""
+
+    def pass_on(self, boundary_ms: Millis) -> None:
+        """Promise more without a batch; for a lane without state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +63,7 @@ class BatchLoop:
     """
 
     planner: LanePlanner
-    sink: Sink
+    sink: LaneSink
     shape: Shape
     spark: SparkSession
     clock: Clock

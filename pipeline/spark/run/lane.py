@@ -8,7 +8,6 @@ under the lane's epoch, rebuild the state if it cannot be continued, start the q
 
 import logging
 import threading
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -62,6 +61,7 @@ from pipeline.spark.run.carried import CarriedMarker, carried
 from pipeline.spark.run.checkpoints import Checkpoints
 from pipeline.spark.run.handover import Followed, FollowedQuery
 from pipeline.spark.run.lane_copies import LaneCopies
+from pipeline.spark.run.lane_forks import LaneForks
 from pipeline.spark.run.lane_host import LaneHost
 from pipeline.spark.run.lane_inputs import LaneInputs
 from pipeline.spark.run.lane_planner import LanePlanner
@@ -130,15 +130,18 @@ class StableLane:
         self._write_job = BackgroundJob(f"write {self._label}")
         self._mirror = GroupMirror(host.kafka.group_writer(fragment.names.group), host.clock)
         self._planner = self._new_planner(settings)
+        self._forks = LaneForks(settings, host, self._planner)
         self._acknowledged: AcknowledgedCheck | None = None
         self._started = False
         self._lasting: LastingQuery | None = None
+        self._rolls_back = fragment.recovery is Recovery.ROLLBACK
         self._results: ResultsFirst | None = None
         self._trimmers = new_trimmers(settings, host)
 
     def request_stop(self) -> None:
         """Let the current batch finish, then return from `run`. Thread-safe."""
         self._stop.set()
+        self._forks.request_stop()
         self._planner.stop()
 
     def run(self) -> None:
@@ -163,6 +166,7 @@ class StableLane:
         finally:
             if self._lasting is not None and not self._lasting.end():
                 self._log.warning("the query that rebuilt its state does not end")
+            self._forks.end()
             self._copies.end()
             self._host.news.leave(self._planner)
             self._planner.stop()
@@ -208,8 +212,9 @@ class StableLane:
                 planned = None
             self._report_start(sink.marker)
             self._copies.begin(folder, sink.marker)
+            self._forks.begin(folder, sink.marker, self._inputs)
             how = planned is not None, self._running()
-            self._query().run(lowered, folder, sink, planned=how[0], running=how[1])
+            self._query(sink).run(lowered, folder, sink, planned=how[0], running=how[1])
         except (DamagedCheckpointError, RepeatedOtherwiseError):
             self._checkpoints.set_aside(self._settings.epoch)
             self._copies.discard(folder, sink.marker)
@@ -243,10 +248,6 @@ class StableLane:
         self._results = ResultsFirst(context, transactions, connect)
         return self._results
 
-    @property
-    def _rolls_back(self) -> bool:
-        return self._settings.fragment.recovery is Recovery.ROLLBACK
-
     def _withdraws(self, folder: Path, marker: CommitMarker) -> bool:
         """Withdraw a planned batch that may read partitions which are not checked yet.
 
@@ -278,6 +279,7 @@ class StableLane:
         """Take in a batch, and report it, except one that precedes `LaneStarted`."""
         if self._started:
             self._planner.finished(finished.marker, finished.rows_out)
+            self._forks.finished(finished.marker, finished.duration_ms)
             self._host.report(finished)
 
     # --- start ----------------------------------------------------------------------------------
@@ -433,7 +435,7 @@ class StableLane:
             folders=self._checkpoints,
             reader=self._inputs.reader,
             again=self._inputs.again,
-            with_schemas=self._with_schemas,
+            with_schemas=partial(self._inputs.with_schemas, self._lowered, self._label),
             stop=self._stop,
             lasts=lasts,
         )
@@ -451,7 +453,7 @@ class StableLane:
         """
         marker = sink.marker
         self._log.info("an input has more partitions; batch %d is executed without them", planned)
-        self._query().run_planned(restricted(lowered, marker.end), folder, sink)
+        self._query(sink).run_planned(restricted(lowered, marker.end), folder, sink)
         if sink.marker.batch != planned:
             raise RetryError(f"batch {planned} is planned, batch {sink.marker.batch} was written")
 
@@ -464,7 +466,7 @@ class StableLane:
         sink.start(continued(reassigned(sink.marker, positions), request))
         return lowered
 
-    def _query(self) -> LaneQuery:
+    def _query(self, sink: Sink) -> LaneQuery:
         return LaneQuery(
             settings=self._settings,
             host=self._host,
@@ -475,9 +477,10 @@ class StableLane:
             topics=self._topics,
             reader=self._inputs.reader,
             again=self._inputs.again,
-            with_schemas=self._with_schemas,
-            watch=self._watch,
+            with_schemas=partial(self._inputs.with_schemas, self._lowered, self._label),
+            watch=partial(self._watch, sink),
             stop=self._stop,
+            name=f"{self._label}.{self._settings.epoch}",
         )
 
     def _watch(self, sink: Sink) -> None:
@@ -490,11 +493,6 @@ class StableLane:
             trimmer.trim_if_due()
         sink.publisher.publish_again()
         self._mirror.poll()
-
-    def _with_schemas(
-        self, lowered: Lowered, read: Positions, run: Callable[[Lowered], None]
-    ) -> Lowered:
-        return self._inputs.with_schemas(self._lowered, self._label, lowered, read, run)
 
     def _log_of_inputs(self) -> Log:
         return Log(self._host.kafka, self._host.resolver.admin)

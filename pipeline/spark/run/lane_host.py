@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from brokers.kafka.servers import Brokers
 from brokers.kafka_interface import KafkaCluster
 from pipeline.clock import Clock
-from pipeline.ids import NO_EPOCH, Epoch
+from pipeline.ids import NO_EPOCH, Epoch, NodeId
 from pipeline.lanes.events import LaneEvent
 from pipeline.names import FragmentNames
 from pipeline.spark.run.checkpoint_copies import CheckpointCopies
@@ -23,12 +23,14 @@ from pipeline.spark.run.schema_resolver import SchemaResolver
 class LaneHost:
     """Resources that all lanes of a node share.
 
-    Spark reads from `brokers`, everything else goes through `kafka`, the same cluster.
+    `node` is its name. Spark reads from `brokers`, everything else goes through `kafka`, the same
+    cluster.
     `claimed` is called when a lane has claimed its fragment, before it starts. `news` reaches the
     lanes that run; `steps` are theirs. `copies` are those of their checkpoints; None: there is no
     checkpoint store.
     """
 
+    node: NodeId
     spark: SparkSession
     resolver: SchemaResolver
     kafka: KafkaCluster

@@ -36,6 +36,14 @@ class LaneInputs:
     def __init__(self, host: LaneHost) -> None:
         self._host = host
         self._met: tuple[SchemaHandle, ...] = ()
+        self.latest: Lowered | None = None
+        """The plan of the last round."""
+
+    def copy(self) -> "LaneInputs":
+        """Another one, for another query, with the same schemas and the plan of the last round."""
+        found = LaneInputs(self._host)
+        found._met, found.latest = self._met, self.latest
+        return found
 
     def lowered(self, settings: LaneSettings, sources: tuple[MarkedSource, ...]) -> Lowered:
         """The plan with all schemas that were met, and all present partitions."""
@@ -61,6 +69,7 @@ class LaneInputs:
             run: a round.
         """
         while True:
+            self.latest = lowered
             try:
                 run(lowered)
             except UnknownSchemasError as error:

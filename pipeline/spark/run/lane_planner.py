@@ -14,7 +14,7 @@ from typing import Final
 from pipeline.boundaries import lane_time
 from pipeline.boundaries.derived import PendingBoundary
 from pipeline.boundaries.ends import Ends, EndsByTopic, Place
-from pipeline.boundaries.lane_time import LaneTime, Writer, Writers
+from pipeline.boundaries.lane_time import STABLE, LaneTime, Steered, Writer, Writers
 from pipeline.boundaries.next_batch import (
     Batch,
     Decision,
@@ -69,6 +69,7 @@ class LanePlanner:
         self._left_out: frozenset[Place] = frozenset()
         self._fallen: EndsByTopic | None = None
         self._time: LaneTime | None = None
+        self._steered = STABLE
         self._limits = Limits(0)
         self._last = LastBatch({})
         self._planned: Batch | None = None
@@ -112,7 +113,13 @@ class LanePlanner:
         """Take in a committed marker of the lane."""
         with self._changed:
             now_ms = steady_ms(self._clock)
-            self._set(lambda time: lane_time.batch_finished(time, marker, rows_out, now_ms))
+            read = self._last if dict(self._last.end) == dict(marker.end) else LastBatch({})
+            self._set(
+                lambda time: replace(
+                    lane_time.batch_finished(time, marker, rows_out, now_ms),
+                    read_until_ms=read.at_ms or time.read_until_ms,
+                )
+            )
 
     @property
     def fallen(self) -> EndsByTopic | None:
@@ -124,6 +131,22 @@ class LanePlanner:
         with self._changed:
             self._fallen = None
             self._changed.notify_all()
+
+    def steer(self, steered: Steered) -> None:
+        """Let event time move as that of a fork; what steps aside is not read."""
+        with self._changed:
+            left_out = frozenset((at.topic, at.partition) for at in steered.without)
+            if left_out != self._left_out:
+                self._left_out = left_out
+                self._ends = None if self._ends is None else self._ends.without(left_out)
+            self._steered = steered
+            self._set(lambda time: _steered(time, steered))
+
+    @property
+    def observed(self) -> tuple[LaneTime, Ends | None] | None:
+        """Event time of the lane and the latest ends; None: it has not begun."""
+        with self._changed:
+            return None if self._time is None else (self._time, self._ends)
 
     def state_measured(self, size_bytes: int, limit_bytes: int) -> None:
         """Take in the size of the lane's state, and its limit."""
@@ -144,6 +167,7 @@ class LanePlanner:
             ends = None if ends is None else ends.without(self._left_out)
             now_ms = steady_ms(self._clock)
             time = lane_time.begin(self._profile, marker, writers, now_ms)
+            time = _steered(time, self._steered)
             self._time = time if ends is None else lane_time.ends_read(time, None, ends)
             self._ends = ends
             return self._time
@@ -292,6 +316,10 @@ class LanePlanner:
 
 def _replaced(time: LaneTime, _: LaneTime) -> LaneTime:
     return time
+
+
+def _steered(time: LaneTime, steered: Steered) -> LaneTime:
+    return time if time.steered == steered else replace(time, steered=steered)
 
 
 def _with_ends(time: LaneTime, before: Ends | None, ends: Ends, now_ms: SteadyMillis) -> LaneTime:

@@ -22,7 +22,7 @@ from pipeline.spark.query.emit import emit
 from pipeline.spark.query.lowered import Lowered
 from pipeline.spark.query.readers import Ranges, Reader
 from pipeline.spark.run.background_job import BackgroundJob
-from pipeline.spark.run.batch_loop import BatchLoop
+from pipeline.spark.run.batch_loop import BatchLoop, LaneSink
 from pipeline.spark.run.batch_sizer import BatchLimit
 from pipeline.spark.run.lane_host import LaneHost
 from pipeline.spark.run.lane_planner import LanePlanner
@@ -42,7 +42,6 @@ from pipeline.spark.run.rebuild import Log
 from pipeline.spark.run.spark_errors import LostDataError
 from pipeline.spark.run.steered_query import Plan, Steering
 from pipeline.spark.run.topic_identity import TopicWatch
-from pipeline.spark.write.sink import Sink
 
 SETTLE_DEADLINE_S: Final = 60.0
 WITHDRAWN_MAX: Final = 3
@@ -77,6 +76,7 @@ class LaneQuery:
         with_schemas: runs with a plan, and again.
         watch: called about once a second.
         stop: set when the lane is to stop.
+        name: of its queries, which no other one of the node has.
     """
 
     settings: LaneSettings
@@ -89,14 +89,15 @@ class LaneQuery:
     reader: Callable[[Positions], Reader]
     again: Callable[[], Callable[[Ranges], Reader]]
     with_schemas: WithSchemas
-    watch: Callable[[Sink], None]
+    watch: Callable[[], None]
     stop: threading.Event
+    name: str
 
     def run(
         self,
         lowered: Lowered,
         folder: Path,
-        sink: Sink,
+        sink: LaneSink,
         *,
         planned: bool,
         running: RunningQuery | None = None,
@@ -122,7 +123,7 @@ class LaneQuery:
             spark=self.host.spark,
             clock=self.host.clock,
             stop=self.stop,
-            watch=partial(self.watch, sink),
+            watch=self.watch,
         )
         planned = planned or running is not None  # one that runs asks for its next batch
         limits, withdrawn = Limits(self.limit.at(sink.marker.end), fragment.pace_ms), 0
@@ -141,7 +142,7 @@ class LaneQuery:
             else:  # the loop has no further batch since the lane is to stop
                 raise StoppingError
 
-    def run_planned(self, lowered: Lowered, folder: Path, sink: Sink) -> None:
+    def run_planned(self, lowered: Lowered, folder: Path, sink: LaneSink) -> None:
         """Execute the batch that is planned in the checkpoint, alone.
 
         Raises:
@@ -159,7 +160,7 @@ class LaneQuery:
         self,
         lowered: Lowered,
         folder: Path,
-        sink: Sink,
+        sink: LaneSink,
         plan: Plan,
         running: RunningQuery | None = None,
     ) -> None:
@@ -183,30 +184,32 @@ class LaneQuery:
         finally:
             self._settle()
 
-    def _run_once(self, folder: Path, sink: Sink, plan: Plan, lowered: Lowered) -> None:
+    def _run_once(self, folder: Path, sink: LaneSink, plan: Plan, lowered: Lowered) -> None:
         reader, settled_ms = self.reader(sink.marker.end), sink.marker.boundary_ms
         query = Query(
-            name=f"{self.settings.lane.fragment}.{self.settings.epoch}",
+            name=self.name,
             rows=emit(lowered, reader, settled_ms=settled_ms),
             lowered=lowered,
             folder=folder,
             write=self._writer(sink, lowered),
-            watch=lambda _: self.watch(sink),
+            watch=lambda _: self.watch(),
             steering=Steering(self.host.spark, plan),
             end=self.planner.end_query,
         )
         self.runner.run(query)
 
-    def _take_over(self, running: RunningQuery, sink: Sink, plan: Plan, lowered: Lowered) -> None:
+    def _take_over(
+        self, running: RunningQuery, sink: LaneSink, plan: Plan, lowered: Lowered
+    ) -> None:
         driver = Driver(
             write=self._writer(sink, lowered),
-            watch=lambda _: self.watch(sink),
+            watch=lambda _: self.watch(),
             end=self.planner.end_query,
             stop=self.stop,
         )
         running.take_over(driver, plan)
 
-    def _writer(self, sink: Sink, lowered: Lowered) -> Write:
+    def _writer(self, sink: LaneSink, lowered: Lowered) -> Write:
         inspector = Inspector(lowered, self.again())
         limit_bytes = self.settings.fragment.state_limit_bytes
 

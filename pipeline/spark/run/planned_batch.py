@@ -36,12 +36,26 @@ def plan_first_batch(
     Raises:
         OSError: it cannot be written.
     """
-    # Spark identifies a query by this id; the folder of another epoch needs another one.
-    identity = uuid.uuid5(uuid.NAMESPACE_URL, folder.as_uri())
-    (folder / "metadata").write_text(_json({"id": str(identity)}), encoding="utf-8")
+    identify(folder)
     (folder / "offsets").mkdir(parents=True, exist_ok=True)
     metadata = _metadata(spark, watermark_ms or Millis(0), now_ms)
     _write(folder, BatchId(0), metadata, lowered, end)
+
+
+def identify(folder: Path) -> None:
+    """Give the query of a checkpoint folder an id of its own.
+
+    A session runs one query of an id: the start of another one ends it. The file may be a link to
+    that of another folder, so it is replaced.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    metadata = folder / "metadata"
+    for one in (metadata, _checksum(metadata)):
+        one.unlink(missing_ok=True)
+    identity = uuid.uuid5(uuid.NAMESPACE_URL, folder.as_uri())
+    metadata.write_text(_json({"id": str(identity)}), encoding="utf-8")
 
 
 def plan_next_batch(

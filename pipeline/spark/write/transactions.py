@@ -64,12 +64,12 @@ class InTransactions:
         )
 
     def _send_results(self, results: OutgoingResults) -> None:
-        output, writer = self._context.fragment.output, self._context.writer
-        if output.corrections or results.late_ms is not None or results.again is not None:
+        fragment, writer = self._context.fragment, self._context.writer
+        if fragment.identified or results.late_ms is not None or results.again is not None:
             self._send_marked(results)
         else:
             records = results.results.records(results.partitions)
-            writer.send_many(output.topic, records, self._own)
+            writer.send_many(fragment.output.topic, records, self._own)
 
     def _send_marked(self, results: OutgoingResults) -> None:
         """Send results with their ids, if any, and with the mark of late ones."""

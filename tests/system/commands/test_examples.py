@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.examples.catalogue import EXAMPLES
+from pipeline.examples.cut import CutKind
 from pipeline.examples.tolls import TOLLS
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
@@ -67,8 +68,17 @@ def wait_until_ended(mark: str) -> dict[int, str]:
 
 
 OTHERS = pytest.mark.second_tier("the demo runs one example, the fault matrix the others")
+CUTS = pytest.mark.second_tier("forks on real servers are in tests/system/lanes")
 COMMANDS = [
     pytest.param(("demo", "--seconds", "25"), id="demo"),
+    *(
+        pytest.param(
+            ("example", "run", "tolls", "--cut", kind.value, "--for", "20s"),
+            id=f"tolls-{kind.value}",
+            marks=CUTS,
+        )
+        for kind in CutKind
+    ),
     *(
         pytest.param(("example", "run", name, "--seconds", "20"), id=name, marks=OTHERS)
         for name in EXAMPLES

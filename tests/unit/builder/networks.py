@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import strategies as st
 
 from pipeline.builder import (
+    Availability,
     Box,
     Duration,
     Limit,
@@ -89,6 +90,9 @@ reliabilities: st.SearchStrategy[Reliability | ReliabilityMode | None] = st.samp
 priorities: st.SearchStrategy[PriorityLevel | None] = st.sampled_from(
     (None, "high", "normal", "low")
 )
+availabilities: st.SearchStrategy[Availability | Duration | None] = st.sampled_from(
+    (None, "3s", timedelta(milliseconds=500), Availability(bound="1s", policy="suspend"))
+)
 state_limits: st.SearchStrategy[Size | None] = st.sampled_from((None, "16MiB", "4GiB", "64TiB"))
 lengths: st.SearchStrategy[Duration] = st.sampled_from(
     ("5s", "1m", timedelta(minutes=5), timedelta(milliseconds=1), "window")
@@ -113,6 +117,7 @@ def described(draw: st.DrawFn) -> NetworkBuilder:
         placement=draw(placements),
         reliability=draw(reliabilities),
         priority=draw(priorities),
+        availability=draw(availabilities),
     )
     known = [_external(draw, network, f"s{i}") for i in range(draw(st.integers(1, 2)))]
     for i in range(draw(st.integers(1, 7))):
@@ -130,6 +135,7 @@ def described(draw: st.DrawFn) -> NetworkBuilder:
                 placement=draw(st.sampled_from((None, Placement()))),  # its box may have nodes
                 reliability=None,  # its box may have one
                 priority=None,
+                availability=None,
             )
     return network
 
@@ -186,6 +192,7 @@ def _filter(
         placement=draw(placements),
         reliability=draw(reliabilities),
         priority=draw(priorities),
+        availability=draw(availabilities),
     )
     return StreamColumns(box, source.columns)
 
@@ -210,6 +217,7 @@ def _map(
         placement=draw(placements),
         reliability=draw(reliabilities),
         priority=draw(priorities),
+        availability=draw(availabilities),
     )
     return StreamColumns(box, columns)
 
@@ -236,6 +244,7 @@ def _aggregate(
         placement=draw(placements),
         reliability=draw(reliabilities),
         priority=draw(priorities),
+        availability=draw(availabilities),
         state_limit=draw(state_limits),
     )
     return StreamColumns(box, columns | {"window_start": TIME, "window_end": TIME})
@@ -266,6 +275,7 @@ def _top(
         placement=draw(placements),
         reliability=draw(reliabilities),
         priority=draw(priorities),
+        availability=draw(availabilities),
         state_limit=draw(state_limits),
     )
     return StreamColumns(box, columns | {"window_start": TIME, "window_end": TIME, "rank": WHOLE})
@@ -294,6 +304,7 @@ def _join(
         placement=draw(placements),
         reliability=draw(reliabilities),
         priority=draw(priorities),
+        availability=draw(availabilities),
         state_limit=draw(state_limits),
     )
     return StreamColumns(box, columns)
@@ -317,6 +328,7 @@ def _union(
         placement=draw(placements),
         reliability=draw(reliabilities),
         priority=draw(priorities),
+        availability=draw(availabilities),
     )
     return StreamColumns(box, source.columns)
 
@@ -337,6 +349,7 @@ def _python(
         placement=draw(placements),
         reliability=draw(reliabilities),
         priority=draw(priorities),
+        availability=draw(availabilities),
     )
     return StreamColumns(box, columns)
 
@@ -360,6 +373,7 @@ def _flat_map(
         placement=draw(placements),
         reliability=draw(reliabilities),
         priority=draw(priorities),
+        availability=draw(availabilities),
     )
     return StreamColumns(box, columns)
 
@@ -382,6 +396,7 @@ def _route(
         placement=draw(placements),
         reliability=draw(reliabilities),
         priority=draw(priorities),
+        availability=draw(availabilities),
     )
     return StreamColumns(made[draw(st.sampled_from(sorted(made)))], source.columns)
 
@@ -401,6 +416,7 @@ def _deduplicate(
         placement=draw(placements),
         reliability=draw(reliabilities),
         priority=draw(priorities),
+        availability=draw(availabilities),
         state_limit=draw(state_limits),
     )
     return StreamColumns(box, source.columns)
@@ -430,6 +446,7 @@ def _as_of(
         placement=draw(placements),
         reliability=draw(reliabilities),
         priority=draw(priorities),
+        availability=draw(availabilities),
         state_limit=draw(state_limits),
     )
     return StreamColumns(box, columns)

@@ -53,7 +53,8 @@ def test_every_key_of_a_kind_has_a_parameter(kind: str) -> None:
     fields = Fields(node, "box", Report("x"), "b")
     KINDS[kind](BoxName("b"), fields, Defaults(None))
     read_box_settings(BoxName("b"), fields, kind, STATEFUL_KINDS)
-    assert keys(node) == {*fields.known, "dead_letters", "placement", "reliability", "priority"}
+    shared = {"dead_letters", "placement", "reliability", "priority", "availability"}
+    assert keys(node) == {*fields.known, *shared}
 
 
 @pytest.mark.parametrize("kind", KINDS)

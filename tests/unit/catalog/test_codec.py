@@ -68,7 +68,9 @@ ADDED = {
     FragmentStatus: {
         "rebuild_batches", "rebuild_batches_done", "pace_ms", "event_ms", "late_since_ms",
         "late_span_ms", "late_read", "late_records", "settles_at_ms", "unreachable", "expiring",
-        "gap_until_ms", "gap_omitted",
+        "gap_until_ms", "gap_omitted", "tentative", "tentative_since_ms", "tentative_held_since_ms",
+        "tentative_missing", "tentative_generation", "tentative_published", "tentative_confirmed",
+        "tentative_replaced", "tentative_undone", "tentative_open", "tentative_problem",
     },
     FragmentRecord: {
         "begun_anew", "nodes", "apart", "cost_us", "active_standbys", "passive_standbys",

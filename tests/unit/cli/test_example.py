@@ -29,6 +29,26 @@ def test_the_project_of_every_example_is_written_and_checked(medusa: Caller, nam
     assert medusa("show").out.startswith(f"network {name}\n")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("example", "run", "tolls", "--for", "3s"), "--for needs --cut"),
+        (("example", "run", "tolls", "--cut", "partition", "--for", "3"), "not a duration"),
+        (("example", "run", "tolls", "--cut", "partition", "--for", "0s"), "from 1s to 1h"),
+        (("example", "run", "prices", "--cut", "partition"), "tolls has one"),
+        (("demo", "--cut", "producer", "--nodes", "2"), "--nodes 1"),
+        (("demo", "--cut", "nonsense"), "partition"),
+    ],
+)
+def test_a_cut_that_cannot_be_is_a_usage_error(
+    medusa: Caller, arguments: tuple[str, ...], says: str
+) -> None:
+    """Before anything is started."""
+    called = medusa(*arguments)
+    assert called.code == 64
+    assert says in called.err
+
+
 def test_an_unknown_example_is_a_usage_error(medusa: Caller) -> None:
     """With the existing ones, before anything is started."""
     called = medusa("example", "run", "nonsense")

@@ -218,6 +218,30 @@ def test_results_during_the_feed_are_collected_and_displayed() -> None:
     assert scene.pages.views[-1].headline.endswith("1 toll notifications, 0 tow dispatches")
 
 
+@dataclass
+class Beside:
+    """Another reader, which counts how often it is asked."""
+
+    polls: int = 0
+
+    def poll(self) -> None:
+        """Count it."""
+        self.polls += 1
+
+    def counts(self) -> str:
+        """In words."""
+        return "some more"
+
+
+def test_what_is_read_beside_is_displayed_too() -> None:
+    """As often as the outputs."""
+    scene, beside = Scene(), Beside()
+    scene.run.world = replace(scene.run.world, beside=beside)
+    scene.run.watch(Producer(scene.clock, ends_at_s=5.0), 5.0)
+    assert beside.polls >= 20
+    assert scene.pages.views[-1].headline.endswith("0 tow dispatches; some more")
+
+
 def test_a_failed_feed_is_an_error() -> None:
     """An exit code other than zero is not ignored."""
     scene = Scene()

@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import BrokenInvariantError, EnvironmentProblem
-from pipeline.examples.stage import Place, Stage, choose_place, write_project
+from pipeline.examples.cut import Cut, CutKind
+from pipeline.examples.stage import Feed, Place, Stage, choose_place, fed, write_project
 from pipeline.examples.tolls import TOLLS
 from pipeline.system_clock import SystemClock
 
@@ -25,6 +26,29 @@ def test_two_runs_have_different_ports(tmp_path: Path) -> None:
     assert one.settings["zookeeper.connect"] == f"127.0.0.1:{stack.zookeeper_port}/medusa"
     assert one.settings["registry.url"] == f"http://127.0.0.1:{stack.registry_port}"
     assert one.settings["data"].startswith(str(tmp_path))
+
+
+def test_a_cut_makes_the_feed_longer() -> None:
+    """The seconds of a run are those beside the cut; a run without one is as ever."""
+    assert fed(30.0, 1, ("--rate=500",), None) == Feed(30.0, 1, ("--rate=500",))
+    cut = Cut(CutKind.PRODUCER, 20.0)
+    assert fed(30.0, 1, (), cut) == Feed(50.0, 1, (), CutKind.PRODUCER)
+
+
+@pytest.mark.parametrize(
+    ("kind", "before"),
+    [(None, ""), (CutKind.PARTITION, "cut 0 "), (CutKind.PRODUCER, "cut all ")],
+)
+def test_only_a_cut_has_a_program_around_the_producer(
+    tmp_path: Path, kind: CutKind | None, before: str
+) -> None:
+    """With the file that begins and ends it, and what is kept back."""
+    with Stage(place(tmp_path), lambda *_: command(0), SystemClock()) as stage:
+        (tmp_path / "producer.py").write_text("")
+        child = stage.feed(Feed(1.0, 1, (), kind))
+    line = " ".join(child.spec.command)
+    assert f"{before}producer.py --bootstrap-servers=" in line
+    assert ("held_feed" in line) is (kind is not None)
 
 
 def test_the_project_is_written_with_short_windows(tmp_path: Path) -> None:

@@ -4,17 +4,26 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.availability import Availability, Policy
 from pipeline.deploy.documents import read_document
 from pipeline.errors import BrokenInvariantError
+from pipeline.examples.prices import PRICES
 from pipeline.examples.tolls import (
+    BOUND_MS,
+    TOLLS,
     dispatch_text,
     due_dispatches,
     due_notifications,
+    due_tolls,
     notification_text,
     rules_of,
+    toll_text,
+    with_bound,
     with_short_windows,
 )
-from pipeline.network.model import Network
+from pipeline.ids import ParticipantId
+from pipeline.network.model import ExternalStream, Network, Silence
+from pipeline.planner import planner
 from pipeline.reference.inputs import Due, InputRecord, Inputs, Place, Refusal
 from pipeline.reference.tolls import Rules, Sighting
 
@@ -53,6 +62,36 @@ def test_a_document_without_its_window_line_is_refused() -> None:
         with_short_windows("network: tolls\n")
 
 
+def test_the_variant_has_a_bound_everywhere_and_tolls_as_an_output(tmp_path: Path) -> None:
+    """So no fragment takes a silent input for idle, whose records would be late afterwards."""
+    network = load(tmp_path, with_bound(toll_document()))
+    fragments = planner.plan(network, ParticipantId("local")).fragments
+    assert {f.availability for f in fragments} == {Availability(BOUND_MS, Policy.PROCESS)}
+    assert {f.output.topic for f in fragments if f.may_be_tentative} == {"tolls"}
+    sources = [source for f in fragments for source in f.inputs]
+    silences = {one.silence for one in sources if isinstance(one, ExternalStream)}
+    assert silences == {Silence.MISSING}
+    assert rules_of(network).window_ms == 10_000
+
+
+def test_the_variant_is_checked_up_to_where_event_time_stops(tmp_path: Path) -> None:
+    """A partition that is silent is missing: the lateness of the stream is never passed."""
+    (sightings,) = load(tmp_path, with_bound(toll_document())).streams
+    assert TOLLS.with_bound.settle_ms <= -sightings.lateness_ms - 1_500
+    assert [one.box for one in TOLLS.with_bound.results] == [
+        "tolls",
+        "toll_notifications",
+        "tow_dispatch",
+    ]
+    assert PRICES.with_bound is PRICES
+
+
+def test_a_document_without_a_line_of_outputs_has_no_variant() -> None:
+    """As for its window."""
+    with pytest.raises(BrokenInvariantError, match="0 lines of outputs"):
+        with_bound("window: 1m\n")
+
+
 def test_another_network_has_no_reference(tmp_path: Path) -> None:
     """Rules come only from a network with the toll network's boxes."""
     document = toll_document().replace("tow_dispatch", "dispatch")
@@ -80,6 +119,8 @@ def test_expected_results_of_a_jam(tmp_path: Path) -> None:
     """One car is charged its toll, one is towed, each at its event time."""
     network = load(tmp_path, with_short_windows(toll_document()))
     assert list(due_notifications(inputs(), network)) == [Due(("car-0", 200.0, 2, 12_000), 12_000)]
+    first, *_ = due_tolls(inputs(), network)
+    assert first == Due(("A1", 2, 10_000, 200.0), 10_000)
     assert list(due_dispatches(inputs(), network)) == [
         Due(("A1/2.7", "car-1", "tow_truck-0", 13_000, 14_000), 14_000)
     ]
@@ -102,4 +143,5 @@ def test_results_are_displayed_as_text() -> None:
     assert notification_text(("car-1", 200.0, 2, 12_345)) == (
         "00:00:12  car-1 pays 200.0 on segment 2"
     )
+    assert toll_text(("A1", 2, 20_000, 200.0)) == "00:00:20  A1, segment 2: 200.0"
     assert dispatch_text(("A1/2.7", "a", "truck", 13_000, 0)) == "00:00:13  truck tows a at A1/2.7"

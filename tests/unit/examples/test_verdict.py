@@ -2,7 +2,9 @@ from dataclasses import replace
 
 import pytest
 
+from pipeline.examples.cut import Cut, CutKind, CutReport, Outcome, Seen
 from pipeline.examples.verdict import Verdict, as_lines
+from pipeline.ids import Millis
 from pipeline.reference.compare import Comparison, Row, compare
 
 ROW: Row = ("a", 2.0)
@@ -53,6 +55,30 @@ def test_any_fault_fails_the_run(verdict: Verdict, says: str) -> None:
     lines = as_lines(verdict)
     assert any(line.startswith(says) for line in lines)
     assert lines[-1] == "The results are NOT right."
+
+
+def test_a_cut_is_reported_and_has_to_be_settled() -> None:
+    """Its lines come before the memory; an open tentative result fails the run."""
+    cut = CutReport(
+        cut=Cut(CutKind.PARTITION, 20.0),
+        name="tolls",
+        bound_ms=3_000,
+        cut_ms=Millis(10_000),
+        healed_ms=Millis(30_000),
+        generations=1,
+        done=1,
+        open_results=0,
+        usual_ms=None,
+        longest_ms=None,
+        done_after_ms=2_000,
+        seen=(Seen(Millis(20_000), Outcome.TENTATIVE),),
+    )
+    verdict = replace(RIGHT, cut=cut)
+    assert verdict.right
+    assert as_lines(verdict)[4].startswith("partition 0 of the input was cut for 20.0 s")
+    wrong = replace(RIGHT, cut=replace(cut, open_results=1))
+    assert not wrong.right
+    assert as_lines(wrong)[-1] == "The results are NOT right."
 
 
 def test_dead_letters_with_a_valid_reason_are_correct() -> None:

@@ -219,15 +219,6 @@ def test_ten_errors_are_all_reported(problems_of: ProblemsOf) -> None:
 @pytest.mark.parametrize(
     ("rest", "problems"),
     [
-        (
-            "boxes: {b: {filter: s, where: speed > 0}}\navailability: 1s\n",
-            [
-                (
-                    "network.yaml:5: availability is not supported yet\n    hint: leave "
-                    "it out: output waits for all its input"
-                )
-            ],
-        ),
         ("boxes: 5\n", ["network.yaml:4: boxes of the document must be a mapping"]),
         ("boxes: {}\n", ["network.yaml:4: boxes names no box"]),
         ("boxes:\n", ["network.yaml:4: boxes of the document has no value"]),
@@ -286,7 +277,7 @@ def test_ten_errors_are_all_reported(problems_of: ProblemsOf) -> None:
                 "network.yaml:4, box b: box b needs where",
                 (
                     "network.yaml:4, box b: box b has no key wher (there is: where, key, filter, "
-                    "dead_letters, pace, placement, reliability, priority)"
+                    "dead_letters, pace, placement, reliability, priority, availability)"
                 ),
             ],
         ),

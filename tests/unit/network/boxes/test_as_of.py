@@ -47,7 +47,7 @@ def test_without_select_all_columns_of_both_sides_are_included(box_of: BoxOf) ->
                 (
                     "box d has no key within "
                     "(there is: key, select, as_of, dead_letters, pace, state_limit, placement, "
-                    "reliability, priority)"
+                    "reliability, priority, availability)"
                 ),
             ],
         ),

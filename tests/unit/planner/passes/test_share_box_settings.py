@@ -16,9 +16,9 @@ GIB = 1 << 30
 Planned = Callable[..., Plan]
 
 
-def planned(boxes: str, head: str = "") -> Plan:
+def planned(boxes: str, head: str = "", streams: str = STREAMS) -> Plan:
     """The plan of a document with these boxes; `head`: further keys at its top."""
-    text = f"network: n\nwindow: 1m\n{head}\n{STREAMS}boxes:\n{boxes}"
+    text = f"network: n\nwindow: 1m\n{head}\n{streams}boxes:\n{boxes}"
     schema = SIGHTING.read_text(encoding="utf-8")
     references = schema_references(text, "network.yaml")
     schemas = {reference: SchemaText(schema, "sighting.avsc") for reference in references}

@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.boundaries.derived import PendingBoundary
 from pipeline.boundaries.ends import Ends
-from pipeline.boundaries.lane_time import LaneTime, writer_of
+from pipeline.boundaries.lane_time import STABLE, LaneTime, Steered, writer_of
 from pipeline.boundaries.next_batch import Batch, Limits, PassOn
 from pipeline.boundaries.profile import DerivedInput, ExternalInput
 from pipeline.clock import steady_ms
@@ -19,13 +19,18 @@ from pipeline.lanes.batch import BatchFacts
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.cut import Cut
 from pipeline.markers.positions import Positions
-from pipeline.network.boxes.shape import Joined, Shape
+from pipeline.network.boxes.shape import Joined, Shape, Windowed
+from pipeline.network.boxes.windows import TumblingWindow
 from pipeline.spark.run.lane_planner import REPORT_MS, LanePlanner
 from tests.conftest import WaitFor
-from tests.unit.boundaries.support import CARS, SPEED, at, lane, marker, positions
+from tests.unit.boundaries.support import CARS, SPEED, STRICT_CARS, at, lane, marker, positions
 from tests.unit.deploy.twins import TwinClock
 
 JOIN = Joined(60_000)
+TEN = Windowed(TumblingWindow(size_ms=10_000, offset_ms=0))
+BEGUN = marker(
+    positions(STRICT_CARS, 2, 5), progress={at(STRICT_CARS, 0): 95_001, at(STRICT_CARS, 1): 5_000}
+)
 SOON_S = 30.0
 """Deadline of what happens at once."""
 
@@ -280,3 +285,62 @@ def test_a_batch_that_was_cut_waits_for_partitions_that_are_not_checked() -> Non
     assert lane_.next() is None
     lane_.planner.leave_out(frozenset({(CARS.topic, 1)}))
     assert lane_.next() == Batch(positions(CARS, 3, 5), None)
+
+
+# --- forks ----------------------------------------------------------------------------------------
+
+
+def test_what_steps_aside_is_not_read_and_not_waited_for() -> None:
+    """The ends that are known already do not count either; afterwards it is read again."""
+    lane_ = Planning(STRICT_CARS, start=BEGUN, shape=TEN)
+    lane_.answer(STRICT_CARS, 4, 9)
+    lane_.planner.steer(Steered(frozenset({at(STRICT_CARS, 1)})))
+    assert lane_.next() == Batch(positions(STRICT_CARS, 4, 5), Millis(89_999))
+    end = positions(STRICT_CARS, 4, 5)
+    written = replace(BEGUN, batch=BatchId(0), end=end, eviction_ms=Millis(90_000))
+    lane_.planner.finished(written, 1)
+    lane_.answer(STRICT_CARS, 4, 9)
+    assert lane_.next() is None
+    lane_.planner.steer(STABLE)
+    assert lane_.next() is None, "its end is not known before the next answer"
+    lane_.answer(STRICT_CARS, 4, 9)
+    assert lane_.next() == Batch(positions(STRICT_CARS, 4, 9), None)
+
+
+def test_event_time_does_not_pass_the_limit_of_a_fork() -> None:
+    """It reads on."""
+    lane_ = Planning(STRICT_CARS, start=BEGUN, shape=TEN)
+    away = frozenset({at(STRICT_CARS, 1)})
+    lane_.planner.steer(Steered(away, Millis(50_000)))
+    lane_.answer(STRICT_CARS, 2, 5)
+    assert lane_.next() == Batch(positions(STRICT_CARS, 2, 5), Millis(49_999))
+    lane_.planner.steer(Steered(away, Millis(9)))
+    lane_.answer(STRICT_CARS, 4, 5)
+    assert lane_.next() == Batch(positions(STRICT_CARS, 4, 5), None)
+
+
+def test_a_lane_can_be_steered_before_it_begins() -> None:
+    """As a fork is; what is left out stays so."""
+    clock, reports = TwinClock(), list[LaneTime]()
+    planner = LanePlanner(lane(STRICT_CARS, shape=TEN), clock, reports.append)
+    assert planner.observed is None
+    steered = Steered(frozenset({at(STRICT_CARS, 1)}), Millis(7))
+    planner.steer(steered)
+    assert planner.observed is None
+    ends = Ends(steady_ms(clock), {STRICT_CARS.topic: {0: Offset(4), 1: Offset(9)}})
+    time = planner.begin(BEGUN, {}, ends)
+    assert time.steered == steered
+    observed = planner.observed
+    assert observed is not None
+    assert observed[0] is time
+    assert observed[1] is not None
+    assert observed[1].by_topic == {STRICT_CARS.topic: {0: 4}}
+
+
+def test_a_waiting_fork_is_woken_when_it_is_steered(elsewhere: ThreadPoolExecutor) -> None:
+    """It does not wait for other news."""
+    lane_ = Planning(STRICT_CARS, start=BEGUN, shape=TEN)
+    lane_.answer(STRICT_CARS, 2, 5)
+    waiting = elsewhere.submit(lane_.planner.next)
+    lane_.planner.steer(Steered(frozenset({at(STRICT_CARS, 1)})))
+    assert waiting.result(SOON_S) == Batch(positions(STRICT_CARS, 2, 5), Millis(89_999))

@@ -1,0 +1,251 @@
+"""Since when event time is wanted that would release results, and what holds it back. Pure.
+
+With an availability bound X, available input is processed within X beyond the normal latency
+although other input is missing: delay, process and correct (Balazinska et al., SIGMOD 2005). An
+event time is *wanted* from the moment on at which the fastest partition has passed it. What has
+been wanted for 0.9 X, less the time that a batch takes, is due.
+
+While a lane is behind its inputs nothing is due: X says nothing about the past.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pipeline.boundaries import release as releases
+from pipeline.boundaries.ends import Ends
+from pipeline.boundaries.external import InputTime, StreamBoundary, is_idle, least_active
+from pipeline.boundaries.lane_time import LaneTime, input_times, observed_ms, partitions_seen
+from pipeline.boundaries.profile import DerivedInput, ExternalInput
+from pipeline.ids import Millis, SteadyMillis
+from pipeline.markers.positions import InputPartition
+
+RESOLUTION: Final = 50
+"""Event times that are first wanted within this part of the bound count as wanted from the first
+of these moments on: so the number of moments that are kept has a limit."""
+_LONG_AGO: Final = SteadyMillis(0)
+_OUTER: Final = 2
+"""Moments that are kept of those older than the bound: the first and the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The event time that a lane would have if no partition were missing.
+
+    Args:
+        event_ms: the event time.
+        alone: the event time that each external partition alone would lead to; None: it has had no
+            record. Those that are idle or step aside are left out.
+    """
+
+    event_ms: Millis
+    alone: Mapping[InputPartition, Millis | None]
+
+    def missing(self, event_ms: Millis) -> frozenset[InputPartition]:
+        """The partitions that have not passed an event time."""
+        return frozenset(at for at, ms in self.alone.items() if ms is None or ms < event_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """An event time, and since when it is wanted (steady time)."""
+
+    event_ms: Millis
+    since_ms: SteadyMillis
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """What was observed of a lane whose results have an availability bound.
+
+    Args:
+        bound_ms: the bound.
+        moments: event times that are wanted, in order, and not in force when last looked at.
+        level_ms: since when the lane has read what its topics had `bound_ms` before; None: it is
+            behind.
+        before: the ends that it has to have read to be level.
+        wanted: what was wanted when last looked at; None: nothing.
+        as_of_ms: what came before was read (steady time): whether more is missing is not known yet.
+    """
+
+    bound_ms: int
+    moments: tuple[Since, ...] = ()
+    level_ms: SteadyMillis | None = None
+    before: Ends | None = None
+    wanted: Wanted | None = None
+    as_of_ms: SteadyMillis = _LONG_AGO
+
+    def ago(self, ms: int) -> int:
+        """So long before the time up to which all is known (steady time)."""
+        return self.as_of_ms - ms
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Results that are held back.
+
+    Args:
+        since_ms: since when the first of them is wanted (steady time).
+        for_ms: for how long they are known to be held back.
+        counts_ms: how much of that counts, because the lane was level; None: it is behind.
+        event_ms: the event time that would release them.
+        causes: the external partitions that have not passed it.
+    """
+
+    since_ms: SteadyMillis
+    for_ms: int
+    counts_ms: int | None
+    event_ms: Millis
+    causes: frozenset[InputPartition]
+
+
+def wanted(time: LaneTime, ends: Ends | None, now_ms: SteadyMillis) -> Wanted | None:
+    """The event time of a lane if each of its active external partitions were as far as the first.
+
+    Derived inputs hold it back as they do: what is missing there is missing at their writers.
+
+    Args:
+        time: of the lane.
+        ends: the latest answer of the brokers, fresh or not.
+        now_ms: steady time.
+    """
+    if time.unloaded:
+        return None
+    fresh = ends if ends is not None and ends.fresh(now_ms) else None
+    behind = _partitions(time, fresh)
+    found = dict(input_times(time, ends, now_ms))
+    derived = [found[one.stream] for one in time.profile.inputs if isinstance(one, DerivedInput)]
+    seen_ms = _furthest([ms for ms in behind.values() if ms is not None], derived)
+    if seen_ms is None:
+        return None
+    late_ms = {one.stream: one.lateness_ms for one in time.profile.inputs}
+    for stream in {at.input for at in behind}:
+        moved = StreamBoundary(Millis(seen_ms - late_ms[stream] - 1))
+        found[stream] = InputTime(moved, lateness_ms=late_ms[stream])
+    target = least_active(tuple(found.values()))
+    if target is None:
+        return None
+    alone = {
+        at: None if ms is None else Millis(ms - late_ms[at.input] - 1) for at, ms in behind.items()
+    }
+    return Wanted(target.at_ms, alone)
+
+
+def look(watch: Watch, time: LaneTime, ends: Ends | None, now_ms: SteadyMillis) -> Watch:
+    """Observe a lane; to be called several times within the bound.
+
+    Args:
+        watch: what was observed before.
+        time: of the lane.
+        ends: the latest answer of the brokers.
+        now_ms: steady time.
+    """
+    watch = replace(
+        _with_level(watch, time, ends, now_ms), as_of_ms=_as_of(watch, time, ends, now_ms)
+    )
+    found = wanted(time, ends, now_ms)
+    in_force = time.release.in_force_ms
+    moments = tuple(one for one in watch.moments if in_force is None or one.event_ms > in_force)
+    if found is None:
+        return replace(watch, moments=moments, wanted=None)
+    if in_force is None or found.event_ms > in_force:
+        moments = _added(moments, Since(found.event_ms, now_ms), watch.bound_ms)
+    return replace(watch, moments=moments, wanted=found)
+
+
+def held(watch: Watch, time: LaneTime) -> Held | None:
+    """The results of a lane that are held back, if event time would release any.
+
+    What every partition has passed is not held back: it is about to be released.
+    """
+    if watch.wanted is None:
+        return None
+    shape, release, level_ms = time.profile.shape, time.release, watch.level_ms
+    for one in watch.moments:
+        causes = watch.wanted.missing(one.event_ms)
+        if causes and releases.next_move(shape, release, StreamBoundary(one.event_ms)) is not None:
+            for_ms = max(0, watch.as_of_ms - one.since_ms)
+            counts_ms = None
+            if level_ms is not None:
+                counts_ms = max(0, min(for_ms, watch.as_of_ms - level_ms))
+            return Held(one.since_ms, for_ms, counts_ms, one.event_ms, causes)
+    return None
+
+
+def wanted_before(watch: Watch, at_ms: int) -> Millis | None:
+    """The largest event time that was wanted at a steady time; None: none that is not in force."""
+    found = (one.event_ms for one in watch.moments if one.since_ms <= at_ms)
+    return max(found, default=None)
+
+
+def _furthest(progress: Sequence[Millis], derived: Sequence[InputTime]) -> Millis | None:
+    """The largest event time that has come: of partitions, and by boundaries of derived inputs."""
+    bounds = (
+        Millis(one.boundary.at_ms + one.lateness_ms + 1)
+        for one in derived
+        if one.boundary is not None and not one.idle
+    )
+    return max((*progress, *bounds), default=None)
+
+
+def _partitions(time: LaneTime, ends: Ends | None) -> dict[InputPartition, Millis | None]:
+    """Progress of the external partitions that are neither idle nor step aside."""
+    return {
+        at: seen.progress_ms
+        for one in time.profile.inputs
+        if isinstance(one, ExternalInput)
+        for at, seen in partitions_seen(time, one, ends).items()
+        if not is_idle(one, seen, observed_ms(one, ends))
+    }
+
+
+def _as_of(watch: Watch, time: LaneTime, ends: Ends | None, now_ms: SteadyMillis) -> SteadyMillis:
+    """The time before which everything was read: a batch that runs may bring what is missing."""
+    topics = {one.stream: one.topic for one in time.profile.inputs}
+    by_topic = {} if ends is None else ends.by_topic
+    unread = any(
+        offset < by_topic.get(at.topic, {}).get(at.partition, offset)
+        for at, offset in time.positions.items()
+        if topics.get(at.input) == at.topic and at not in time.steered.without
+    )
+    if not unread:
+        return now_ms
+    return max(watch.as_of_ms, time.read_until_ms or watch.as_of_ms)
+
+
+def _with_level(watch: Watch, time: LaneTime, ends: Ends | None, now_ms: SteadyMillis) -> Watch:
+    """Compare what was read with what the topics had; unreachable partitions do not count.
+
+    A lane whose state is full, since event time waits, reads little: that does not make it behind.
+    """
+    if ends is None or (time.is_full and watch.level_ms is not None):
+        return watch
+    before = watch.before
+    if before is None:
+        return replace(watch, before=ends)
+    topics = {one.stream: one.topic for one in time.profile.inputs}
+    is_read = all(
+        offset >= before.by_topic.get(at.topic, {}).get(at.partition, offset)
+        for at, offset in time.positions.items()
+        if topics.get(at.input) == at.topic
+        and at not in time.steered.without
+        and at.partition in ends.by_topic.get(at.topic, {})
+    )
+    if is_read:
+        level_ms = now_ms if watch.level_ms is None else watch.level_ms
+        return replace(watch, level_ms=level_ms, before=ends)
+    if now_ms - before.read_at_ms > watch.bound_ms:
+        return replace(watch, level_ms=None)
+    return watch
+
+
+def _added(moments: tuple[Since, ...], one: Since, bound_ms: int) -> tuple[Since, ...]:
+    """Add a moment; of those older than the bound the first and the last are kept."""
+    if moments and one.event_ms <= moments[-1].event_ms:
+        return moments
+    apart_ms = max(1, bound_ms // RESOLUTION)
+    if len(moments) > 1 and one.since_ms - moments[-1].since_ms < apart_ms:
+        return (*moments[:-1], Since(one.event_ms, moments[-1].since_ms))
+    old = [at for at in moments if at.since_ms <= one.since_ms - bound_ms]
+    kept = moments if len(old) <= _OUTER else (old[0], old[-1], *moments[len(old) :])
+    return (*kept, one)

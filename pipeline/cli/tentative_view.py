@@ -1,0 +1,65 @@
+"""Tentative results of a fragment as commands print them: text and data. Pure."""
+
+from pipeline.catalog.fragment_status import FragmentStatus
+from pipeline.cli.times import span, time_text
+from pipeline.lanes.fork_phases import ForkPhase
+from schemas.json_value import JsonObject
+
+_NOTHING = "-"
+_SHOWN = 3
+"""The partitions that are named."""
+
+
+def tentative_text(status: FragmentStatus) -> str:
+    """What its fork does, why, and how many results are open."""
+    count = status.tentative_open
+    rest = f"; {count:,} open" if count else ""
+    match status.tentative:
+        case None | ForkPhase.ABSENT:
+            return f"settling {count:,}" if count else _NOTHING
+        case ForkPhase.PUBLISHING:
+            return f"publishing for {_age(status)}: {_missing(status)}{rest}"
+        case ForkPhase.RESTING:
+            return f"failed{rest}"
+        case ForkPhase.PREPARING | ForkPhase.READY as phase:
+            return f"{phase.value}{rest}"
+
+
+def tentative_problem(status: FragmentStatus) -> str:
+    """Why no tentative results come that should; empty: they do, or none are due."""
+    if status.tentative is not ForkPhase.RESTING:
+        return ""
+    return f"tentative results failed: {' '.join(status.tentative_problem.split())}"
+
+
+def tentative_data(status: FragmentStatus) -> JsonObject | None:
+    """The same for programs; None: it has no tentative results, or does not run."""
+    if status.tentative is None:
+        return None
+    return {
+        "phase": status.tentative.value,
+        "since": time_text(status.tentative_since_ms),
+        "held_since": time_text(status.tentative_held_since_ms),
+        "missing": list(status.tentative_missing),
+        "generation": status.tentative_generation or None,
+        "published": status.tentative_published,
+        "confirmed": status.tentative_confirmed,
+        "replaced": status.tentative_replaced,
+        "undone": status.tentative_undone,
+        "open": status.tentative_open,
+        "problem": status.tentative_problem,
+    }
+
+
+def _age(status: FragmentStatus) -> str:
+    since_ms = status.tentative_since_ms
+    return span(0 if since_ms is None else max(0, status.reported_at_ms - since_ms))
+
+
+def _missing(status: FragmentStatus) -> str:
+    missing = status.tentative_missing
+    if not missing:
+        return "nothing is missing any more"
+    more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+    verb = "is" if len(missing) == 1 else "are"
+    return f"{', '.join(missing[:_SHOWN])}{more} {verb} missing"

@@ -1,0 +1,114 @@
+"""A network with an availability bound, its feed of two partitions, and a check of its results."""
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from brokers.kafka.producer import PlainProducer
+from pipeline.catalog.fragment_status import LaneState
+from pipeline.ids import Millis, TopicId, TopicName
+from pipeline.lanes.result_headers import RESULT_ID
+from pipeline.tentative.records import DoneMark, TentativeRecord, TentativeResult, Undo, decode
+from tests.system.support import READING, Installation
+
+DOCUMENT = """
+network: early
+streams:
+  readings:
+    topic: early-in
+    schema: reading.avsc
+    event_time: at
+    lateness: 0s
+    partitions: 2
+boxes:
+  counts:
+    aggregate: readings
+    window: 1s
+    by: [sensor]
+    compute: {n: count(*)}
+outputs: {counts: {topic: early-out, availability: 4s}}
+"""
+WITHIN_S = 120.0
+SENSORS = ("left", "right")
+
+
+@dataclass
+class Early:
+    """The network, and a feed: ten readings a second for each partition, of a sensor of its own.
+
+    Those of a partition that is away are sent when it is back.
+    """
+
+    medusa: Installation
+    producer: PlainProducer
+    network: str
+    sent: Counter[tuple[str, int]] = field(default_factory=Counter)
+    kept: list[tuple[int, int]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Deploy it."""
+        self.medusa.deploy(DOCUMENT.replace("early", self.network), {"reading.avsc": READING})
+        self.medusa.await_state(self.network, "counts", LaneState.RUNNING)
+        self.topic = TopicName(f"{self.network}-out")
+        described = self.medusa.admin.describe((self.topic,))[self.topic]
+        self.partitions, self._id = described.partitions, TopicId(described.topic_id)
+
+    def tentative(self) -> list[TentativeRecord]:
+        """The records of the tentative topic."""
+        records = self.medusa.records(f"{self.topic}.tentative")
+        read = [decode(record, self._id) for record in records]
+        return [one for one in read if isinstance(one, TentativeResult | Undo | DoneMark)]
+
+    def results(self, after_ms: int = 0) -> list[TentativeResult]:
+        """The tentative results after an event time."""
+        found = (one for one in self.tentative() if isinstance(one, TentativeResult))
+        return [one for one in found if one.timestamp_ms > after_ms]
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is a done mark in each partition, and it is the last record there."""
+        ends = {one.partition: type(one) for one in self.tentative()}
+        return ends == dict.fromkeys(range(self.partitions), DoneMark)
+
+    def run(self, until: Callable[[], bool], what: str, away: int | None = None) -> None:
+        """Send until a condition holds."""
+        deadline_s = time.monotonic() + WITHIN_S
+        while not until():
+            assert time.monotonic() < deadline_s, what
+            now_ms = int(time.time() * 1000)
+            for partition in range(2):
+                if partition == away:
+                    self.kept.append((partition, now_ms))
+                    continue
+                for one, at_ms in [at for at in self.kept if at[0] == partition]:
+                    self._send(one, at_ms)
+                self.kept = [at for at in self.kept if at[0] != partition]
+                self._send(partition, now_ms)
+            self.producer.flush(10)
+            time.sleep(0.1)
+
+    def check(self) -> None:
+        """Check that stable results are exact, and that each tentative one is settled, once."""
+        stable = self.medusa.records(self.topic)
+        ids = Counter(dict(record.headers)[RESULT_ID] for record in stable)
+        assert set(ids.values()) == {1}
+        undone = {one.id for one in self.tentative() if isinstance(one, Undo)}
+        published = {one.id for one in self.results()}
+        assert published == (published & ids.keys()) | undone, "each one is settled"
+        assert not undone & ids.keys(), "none twice"
+        rows = self.medusa.decode([record.value for record in stable])
+        counted = {
+            (row["sensor"], int(record.timestamp_ms)): row["n"]
+            for record, row in zip(stable, rows, strict=True)
+        }
+        assert counted == {at: self.sent[at] for at in counted}, "stable results are exact"
+        last_ms = max(ms for _, ms in counted)
+        assert {at for at in self.sent if at[1] <= last_ms} == counted.keys(), "none is missing"
+
+    def _send(self, partition: int, at_ms: int) -> None:
+        sensor, topic = SENSORS[partition], TopicName(f"{self.network}-in")
+        value = {"sensor": sensor, "value": 1, "at": at_ms}
+        encoded = self.medusa.encoded(f"{topic}-value", READING, value)
+        self.producer.send(topic, None, encoded, timestamp_ms=Millis(at_ms), partition=partition)
+        self.sent[sensor, at_ms // 1000 * 1000 + 1000] += 1

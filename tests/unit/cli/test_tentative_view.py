@@ -1,0 +1,111 @@
+"""Tentative results of a fragment, as text and data."""
+
+from dataclasses import replace
+
+import pytest
+
+from pipeline.catalog.fragment_status import LaneState
+from pipeline.cli.tentative_view import tentative_data, tentative_problem, tentative_text
+from pipeline.clock import rfc3339
+from pipeline.ids import FragmentName, Millis
+from pipeline.lanes.fork_phases import ForkPhase
+from tests.unit.catalog.support import NOTHING_READ
+from tests.unit.cli.reports import CARS, Caller, deployed, report
+from tests.unit.deploy.twins import World
+
+NOW = NOTHING_READ.reported_at_ms
+PUBLISHING = replace(
+    NOTHING_READ,
+    tentative=ForkPhase.PUBLISHING,
+    tentative_since_ms=Millis(NOW - 12_000),
+    tentative_held_since_ms=Millis(NOW - 15_000),
+    tentative_missing=("car-sightings/1",),
+    tentative_generation="3.1",
+    tentative_published=1_200,
+    tentative_open=1_200,
+)
+
+
+@pytest.mark.parametrize(
+    ("phase", "open_results", "text"),
+    [
+        (None, 0, "-"),
+        (ForkPhase.ABSENT, 0, "-"),
+        (ForkPhase.ABSENT, 20, "settling 20"),
+        (ForkPhase.PREPARING, 0, "preparing"),
+        (ForkPhase.READY, 0, "ready"),
+        (ForkPhase.READY, 20, "ready; 20 open"),
+        (ForkPhase.RESTING, 1_200, "failed; 1,200 open"),
+        (
+            ForkPhase.PUBLISHING,
+            1_200,
+            "publishing for 12.0s: car-sightings/1 is missing; 1,200 open",
+        ),
+        (ForkPhase.PUBLISHING, 0, "publishing for 12.0s: car-sightings/1 is missing"),
+    ],
+)
+def test_the_text_has_phase_cause_and_open_results(
+    phase: ForkPhase | None, open_results: int, text: str
+) -> None:
+    """A fragment without a fork and without open results has nothing to say."""
+    found = replace(PUBLISHING, tentative=phase, tentative_open=open_results)
+    assert tentative_text(found) == text
+
+
+@pytest.mark.parametrize(
+    ("missing", "text"),
+    [
+        ((), "nothing is missing any more"),
+        (("a/0", "a/1"), "a/0, a/1 are missing"),
+        (tuple(f"a/{n}" for n in range(5)), "a/0, a/1, a/2 and 2 more are missing"),
+    ],
+)
+def test_the_first_missing_partitions_are_named(missing: tuple[str, ...], text: str) -> None:
+    """While the stable lane reads what has come, none is."""
+    assert text in tentative_text(replace(PUBLISHING, tentative_missing=missing))
+
+
+def test_a_failure_has_a_reason() -> None:
+    """On one line, as long as the fork rests."""
+    failed = replace(PUBLISHING, tentative=ForkPhase.RESTING, tentative_problem="no\nroom")
+    assert tentative_problem(failed) == "tentative results failed: no room"
+    assert tentative_problem(replace(failed, tentative=ForkPhase.ABSENT)) == ""
+
+
+def test_data_has_everything() -> None:
+    """Null for a fragment without tentative results."""
+    assert tentative_data(NOTHING_READ) is None
+    found = tentative_data(PUBLISHING)
+    assert found == {
+        "phase": "publishing",
+        "since": rfc3339(Millis(NOW - 12_000)),
+        "held_since": rfc3339(Millis(NOW - 15_000)),
+        "missing": ["car-sightings/1"],
+        "generation": "3.1",
+        "published": 1_200,
+        "confirmed": 0,
+        "replaced": 0,
+        "undone": 0,
+        "open": 1_200,
+        "problem": "",
+    }
+
+
+def test_status_has_a_column_if_a_fragment_may_have_some(medusa: Caller) -> None:
+    """Others have `-` in it; without such a fragment there is none."""
+    world = World.new()
+    connect = deployed(medusa, world)
+    report(world, "moving", LaneState.RUNNING)
+    assert "tentative" not in medusa("status", opener=connect).out
+    status = world.catalog.statuses.get(CARS, FragmentName("moving"))
+    assert status is not None
+    ready = replace(status, tentative=ForkPhase.READY, tentative_since_ms=NOW)
+    world.catalog.statuses.report(ready)
+    head, row, *_ = medusa("status", opener=connect).out.splitlines()
+    assert row[head.lower().index("tentative") :].split()[0] == "ready"
+    data = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
+    assert data["tentative"]["phase"] == "ready"
+    world.catalog.statuses.report(
+        replace(ready, tentative=ForkPhase.RESTING, tentative_problem="no room")
+    )
+    assert "tentative results failed: no room" in medusa("status", opener=connect).out
