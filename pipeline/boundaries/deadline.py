@@ -217,12 +217,15 @@ def _with_level(watch: Watch, time: LaneTime, ends: Ends | None, now_ms: SteadyM
     """Compare what was read with what the topics had; unreachable partitions do not count.
 
     A lane whose state is full, since event time waits, reads little: that does not make it behind.
+    Afterwards it is, until it has read what it left unread.
     """
-    if ends is None or (time.is_full and watch.level_ms is not None):
+    if ends is None:
         return watch
+    if time.is_full and watch.level_ms is not None:
+        return replace(watch, before=None)
     before = watch.before
     if before is None:
-        return replace(watch, before=ends)
+        return replace(watch, before=ends, level_ms=None)
     topics = {one.stream: one.topic for one in time.profile.inputs}
     is_read = all(
         offset >= before.by_topic.get(at.topic, {}).get(at.partition, offset)

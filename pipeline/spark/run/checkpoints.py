@@ -196,7 +196,7 @@ class Checkpoints:
         Raises:
             EnvironmentProblem: the folder of the epoch cannot be written.
         """
-        without = frozenset({IDENTITY})
+        without = frozenset({IDENTITY, SET_ASIDE})
         for _ in range(TRIES):  # Spark may remove files of old batches meanwhile
             with _writing(self.folder(epoch)):
                 copy = self._emptied(epoch)

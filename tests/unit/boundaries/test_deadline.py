@@ -229,14 +229,19 @@ def test_a_partition_without_an_answer_does_not_make_a_lane_behind() -> None:
 
 
 def test_a_lane_whose_state_is_full_stays_level() -> None:
-    """It reads on when event time moves, which is what it waits for."""
-    time, read = running((30, 5), 9), all_read()
-    watch = look(Watch(BOUND_MS), time, read, START_MS)
-    watch = look(watch, time, replace(read, read_at_ms=later(100)), later(100))
+    """It reads on when event time moves, which is what it waits for; then it is behind."""
+    time, ends = running((30, 5), 9), all_read()
+    watch = look(Watch(BOUND_MS), time, ends, START_MS)
+    watch = look(watch, time, replace(ends, read_at_ms=later(100)), later(100))
     full, unread = replace(time, is_full=True), all_read(later(200), 9, 5)
     for ms in (200, 1_500, 3_000):
         watch = look(watch, full, replace(unread, read_at_ms=later(ms)), later(ms))
     assert watch.level_ms == later(100)
+    watch = look(watch, time, replace(unread, read_at_ms=later(3_100)), later(3_100))
+    assert watch.level_ms is None
+    read = replace(time, positions=positions(SOON, 9, 5))
+    watch = look(watch, read, replace(unread, read_at_ms=later(3_200)), later(3_200))
+    assert watch.level_ms == later(3_200)
     behind = Watch(BOUND_MS)  # a lane that was not level does not become so
     for ms in (200, 1_500, 3_000):
         behind = look(behind, full, replace(unread, read_at_ms=later(ms)), later(ms))

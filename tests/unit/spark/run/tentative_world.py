@@ -215,3 +215,20 @@ def published(
 def settle(topic: TentativeTopic, promised_ms: int) -> None:
     """Settle up to a promise."""
     topic.settle(Millis(promised_ms))
+
+
+def life(world: World, promises: tuple[int, ...] = (20, 40)) -> None:
+    """Two forks, and their settlement."""
+    topic = world.opened()
+    first = topic.begin(Epoch(1), NOTHING)
+    topic.publish(first, of_fork(("a", 10), ("b", 10), ("c", 11), ("d", 30)))
+    topic.end(first)
+    world.stable("a", 10)
+    world.stable("b", 10, "another", partition=1)
+    settle(topic, promises[0])
+    second = topic.begin(Epoch(1), NOTHING)
+    topic.publish(second, of_fork(("d", 30, "new"), ("e", 31), ("f", 31)))
+    topic.end(second)
+    world.stable("d", 30, "new", partition=1)
+    world.stable("e", 31)
+    settle(topic, promises[1])

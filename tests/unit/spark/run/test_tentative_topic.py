@@ -24,6 +24,7 @@ from tests.unit.spark.run.tentative_world import (
     TENTATIVE,
     KilledError,
     World,
+    life,
     of_fork,
     published,
     settle,
@@ -40,7 +41,7 @@ def test_results_are_confirmed_replaced_and_undone() -> None:
     world.stable("b", 10, "another", partition=1)
     settle(topic, 20)
     assert topic.counts == Counts(4, confirmed=1, replaced=1, undone=1, open_results=1)
-    assert (world.undone, world.done, topic.is_settled) == ([b"c"], [], False)
+    assert (world.undone, world.done) == ([b"c"], [])
     world.stable("d", 30)
     settle(topic, 30)
     assert topic.counts == Counts(4, confirmed=2, replaced=1, undone=1)
@@ -412,30 +413,13 @@ def test_nothing_is_taken_over_while_a_topic_does_not_answer(leaderless: str) ->
     assert world.undone == [b"a"]
 
 
-def _life(world: World, promises: tuple[int, ...] = (20, 40)) -> None:
-    """Two forks, and their settlement."""
-    topic = world.opened()
-    first = topic.begin(Epoch(1), NOTHING)
-    topic.publish(first, of_fork(("a", 10), ("b", 10), ("c", 11), ("d", 30)))
-    topic.end(first)
-    world.stable("a", 10)
-    world.stable("b", 10, "another", partition=1)
-    settle(topic, promises[0])
-    second = topic.begin(Epoch(1), NOTHING)
-    topic.publish(second, of_fork(("d", 30, "new"), ("e", 31), ("f", 31)))
-    topic.end(second)
-    world.stable("d", 30, "new", partition=1)
-    world.stable("e", 31)
-    settle(topic, promises[1])
-
-
 @pytest.mark.parametrize("point", range(16))
 def test_what_a_killed_process_has_left_is_settled_by_the_next_one(point: int) -> None:
     """At each point: each id once, undos before done marks, and done marks in each partition."""
     world = World()
     world.kafka.kill_after = point
     try:
-        _life(world)
+        life(world)
         killed = False
     except KilledError:
         killed = True
