@@ -116,7 +116,8 @@ class Load:
         self._thread = threading.Thread(target=self._run, name="load", daemon=True)
 
     def start(self) -> None:
-        """Start sending."""
+        """Start sending; event time is the present then, and goes on with the clock."""
+        self._at_ms = time.time_ns() // 1_000_000
         self._thread.start()
 
     def stop(self) -> None:
