@@ -23,6 +23,9 @@ from pipeline.markers.positions import InputPartition
 RESOLUTION: Final = 50
 """Event times that are first wanted within this part of the bound count as wanted from the first
 of these moments on: so the number of moments that are kept has a limit."""
+LEVEL_LEAST_MS: Final = 10_000
+"""A lane is level if it has read what its topics had so long ago, or before the bound if that is
+longer: batches of some seconds make no lane behind."""
 _LONG_AGO: Final = SteadyMillis(0)
 _OUTER: Final = 2
 """Moments that are kept of those older than the bound: the first and the last."""
@@ -61,8 +64,8 @@ class Watch:
     Args:
         bound_ms: the bound.
         moments: event times that are wanted, in order, and not in force when last looked at.
-        level_ms: since when the lane has read what its topics had `bound_ms` before; None: it is
-            behind.
+        level_ms: since when the lane has read what its topics had some time before, see
+            `LEVEL_LEAST_MS`; None: it is behind.
         before: the ends that it has to have read to be level.
         wanted: what was wanted when last looked at; None: nothing.
         as_of_ms: what came before was read (steady time): whether more is missing is not known yet.
@@ -237,7 +240,7 @@ def _with_level(watch: Watch, time: LaneTime, ends: Ends | None, now_ms: SteadyM
     if is_read:
         level_ms = now_ms if watch.level_ms is None else watch.level_ms
         return replace(watch, level_ms=level_ms, before=ends)
-    if now_ms - before.read_at_ms > watch.bound_ms:
+    if now_ms - before.read_at_ms > max(watch.bound_ms, LEVEL_LEAST_MS):
         return replace(watch, level_ms=None)
     return watch
 

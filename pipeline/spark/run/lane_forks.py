@@ -221,7 +221,7 @@ class LaneForks:
         if event is not None:
             self._act(event, watch)
         running = self._running
-        if self._phase is ForkPhase.PUBLISHING and running is not None:
+        if running is not None and self._phase in (ForkPhase.READY, ForkPhase.PUBLISHING):
             self._steer(running, watch)
         return watch
 
@@ -258,6 +258,8 @@ class LaneForks:
         if observed is None or availability is None:
             return
         running.watch = look(running.watch, *observed, now_ms)
+        if self._phase is not ForkPhase.PUBLISHING:
+            return
         own, before = running.watch, running.steered
         found = steered(stable, own, before, availability, self._measured)
         if found != running.steered:

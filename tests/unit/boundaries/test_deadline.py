@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.boundaries.deadline import (
+    LEVEL_LEAST_MS,
     Held,
     Since,
     Wanted,
@@ -183,20 +184,22 @@ def test_nothing_counts_while_a_lane_is_behind() -> None:
     time = running((30, 5), 9)
     unread = all_read(START_MS, 5, 9)
     watch = look(Watch(BOUND_MS), time, unread, START_MS)
-    for ms in (500, 1_500):
+    for ms in (500, LEVEL_LEAST_MS + 1):
         watch = look(watch, time, replace(unread, read_at_ms=later(ms)), later(ms))
     found = held(watch, time)
     assert found is not None
     assert (found.since_ms, found.counts_ms) == (START_MS, None)
     level = replace(time, positions=positions(SOON, 5, 9))
-    watch = look(watch, level, replace(unread, read_at_ms=later(2_000)), later(2_000))
+    at_ms = later(LEVEL_LEAST_MS + 500)
+    watch = look(watch, level, replace(unread, read_at_ms=at_ms), at_ms)
     found = held(watch, level)
     assert found is not None
     assert (found.since_ms, found.counts_ms) == (START_MS, 0)
-    watch = look(watch, level, all_read(later(2_400), 5, 9), later(2_400))
+    at_ms = SteadyMillis(at_ms + 400)
+    watch = look(watch, level, all_read(at_ms, 5, 9), at_ms)
     found = held(watch, level)
     assert found is not None
-    assert (found.for_ms, found.counts_ms) == (2_400, 400)
+    assert (found.for_ms, found.counts_ms) == (LEVEL_LEAST_MS + 900, 400)
 
 
 def test_what_a_batch_may_bring_is_not_known_to_be_missing() -> None:
