@@ -50,7 +50,8 @@ class Example:
 def examples() -> tuple[Example, ...]:
     """All examples, in the order of the page."""
     sections = PAGE.read_text("utf-8").split("\n### ")[1:]
-    of_kinds = (section.split("\n## ")[0] for section in sections if section.split("`")[1] in KINDS)
+    kinds = (one for one in sections if one.startswith("`") and one.split("`")[1] in KINDS)
+    of_kinds = (section.split("\n## ")[0] for section in kinds)
     return tuple(example for section in of_kinds for example in _examples_in(section))
 
 
