@@ -7,7 +7,7 @@ waits, so a second copy of it is not needed while it corrects them.
 The diagram in `docs/lane-states.md` is made from `TRANSITIONS`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
@@ -163,7 +163,7 @@ def begun(stable: Watch, availability: Availability, measured: Measured) -> Stee
         measured: how long its parts take.
     """
     missing = _missing(stable, waits_ms(availability, measured))
-    return _limited(Steered(missing), stable, availability, measured)
+    return _limited(Steered(missing), (stable,), availability, measured)
 
 
 def steered(
@@ -189,7 +189,7 @@ def steered(
     if own.level_ms is not None and own.level_ms <= own.ago(waits):
         missing = _missing(own, waits)
     found = Steered(before.without | missing, before.most_ms)
-    return _limited(found, stable, availability, measured)
+    return _limited(found, (stable, own), availability, measured)
 
 
 def _missing(watch: Watch, waits: int) -> frozenset[InputPartition]:
@@ -201,13 +201,17 @@ def _missing(watch: Watch, waits: int) -> frozenset[InputPartition]:
 
 
 def _limited(
-    found: Steered, stable: Watch, availability: Availability, measured: Measured
+    found: Steered, seen: Sequence[Watch], availability: Availability, measured: Measured
 ) -> Steered:
-    """The limit of event time: with the policy `delay` each result waits as long as the first."""
+    """The limit of event time: with the policy `delay` each result waits as long as the first.
+
+    A stable lane whose state is full does not see what comes; the fork does.
+    """
     if availability.policy is Policy.PROCESS:
         return Steered(found.without)
-    due_ms = wanted_before(stable, stable.ago(waits_ms(availability, measured))) or Millis(0)
-    return Steered(found.without, max(due_ms, found.most_ms or Millis(0)))
+    waits = waits_ms(availability, measured)
+    due = (wanted_before(one, one.ago(waits)) or Millis(0) for one in seen)
+    return Steered(found.without, max(*due, found.most_ms or Millis(0)))
 
 
 def rest_ms(failures: int) -> int:

@@ -192,7 +192,9 @@ def test_with_delay_each_result_waits_as_long_as_the_first() -> None:
     then = replace(LATE, as_of_ms=SteadyMillis(NOW + 600))
     later = steered(then, own, found, SLOW, HOW)
     assert later.most_ms == 60
-    released = replace(LATE, moments=())
+    own = watched({THERE: Millis(90)}, (80, 8_600))
+    assert steered(LATE, own, found, SLOW, HOW).most_ms == 80, "the stable lane may be full"
+    own, released = Watch(X.bound_ms), replace(LATE, moments=())
     assert steered(released, own, later, SLOW, HOW).most_ms == 60
 
 
