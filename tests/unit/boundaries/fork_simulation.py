@@ -39,9 +39,10 @@ from tests.unit.boundaries.support import START_MS, STRICT_CARS, at, lane, marke
 
 X_MS, TICK_MS, BATCH_MS, SETTLE_MS, WINDOW_MS = 4_000, 100, 100, 500, 500
 """The bound; the pause between two looks, answers of brokers and records; the rest by its name."""
-USUAL_MS = 1_200
+USUAL_MS = 1_500
 """The latency without a failure: a record is noticed, read after the present batch, and released;
-sessions and joins move event time each quarter of a second."""
+sessions and joins move event time each quarter of a second. And what is missing is known only after
+the batch that did not bring it."""
 UNREAD_MS = 400
 """The time from a record until a fork does not publish without it: two batches, two looks."""
 INPUT = replace(STRICT_CARS, lateness_ms=0)
