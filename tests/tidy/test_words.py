@@ -22,6 +22,8 @@ OUR_HOSTS = (
 MACHINE_PATHS = r"(?<![\w./{}$~-])/(work|root|Users)/\w+|(?<![\w./{}$~-])/home/\w+"
 BINARY = {".png", ".ico", ".jar"}
 OTHERS_TEXT = {Path("LICENSE")}
+SVG_NAMESPACE = "http://www.w3.org/2000/svg"
+"""A name that each such picture has, and nobody's address."""
 
 
 def found(pattern: str, text: str) -> list[str]:
@@ -37,7 +39,7 @@ def foreign_addresses(text: str) -> list[str]:
     """The addresses of external hosts."""
     return [
         match.group(0)
-        for match in re.finditer(ADDRESS, text)
+        for match in re.finditer(ADDRESS, text.replace(SVG_NAMESPACE, ""))
         if not re.fullmatch(OUR_HOSTS, match.group(1))
     ]
 
