@@ -63,7 +63,8 @@ class Watch:
 
     Args:
         bound_ms: the bound.
-        moments: event times that are wanted, in order, and not in force when last looked at.
+        moments: event times that are wanted, in order, and would release results that are not
+            released when last looked at.
         level_ms: since when the lane has read what its topics had some time before, see
             `LEVEL_LEAST_MS`; None: it is behind.
         before: the ends that it has to have read to be level.
@@ -147,11 +148,10 @@ def look(watch: Watch, time: LaneTime, ends: Ends | None, now_ms: SteadyMillis) 
         _with_level(watch, time, ends, now_ms), as_of_ms=_as_of(watch, time, ends, now_ms)
     )
     found = wanted(time, ends, now_ms)
-    in_force = time.release.in_force_ms
-    moments = tuple(one for one in watch.moments if in_force is None or one.event_ms > in_force)
+    moments = tuple(one for one in watch.moments if _releases(time, one.event_ms))
     if found is None:
         return replace(watch, moments=moments, wanted=None)
-    if in_force is None or found.event_ms > in_force:
+    if _releases(time, found.event_ms):
         moments = _added(moments, Since(found.event_ms, now_ms), watch.bound_ms)
     return replace(watch, moments=moments, wanted=found)
 
@@ -163,10 +163,10 @@ def held(watch: Watch, time: LaneTime) -> Held | None:
     """
     if watch.wanted is None:
         return None
-    shape, release, level_ms = time.profile.shape, time.release, watch.level_ms
+    level_ms = watch.level_ms
     for one in watch.moments:
         causes = watch.wanted.missing(one.event_ms)
-        if causes and releases.next_move(shape, release, StreamBoundary(one.event_ms)) is not None:
+        if causes and _releases(time, one.event_ms):
             for_ms = max(0, watch.as_of_ms - one.since_ms)
             counts_ms = None
             if level_ms is not None:
@@ -200,6 +200,12 @@ def _partitions(time: LaneTime, ends: Ends | None) -> dict[InputPartition, Milli
         for at, seen in partitions_seen(time, one, ends).items()
         if not is_idle(one, seen, observed_ms(one, ends))
     }
+
+
+def _releases(time: LaneTime, event_ms: Millis) -> bool:
+    """Whether event time would move, and so let something out."""
+    shape, release = time.profile.shape, time.release
+    return releases.next_move(shape, release, StreamBoundary(event_ms)) is not None
 
 
 def _as_of(watch: Watch, time: LaneTime, ends: Ends | None, now_ms: SteadyMillis) -> SteadyMillis:

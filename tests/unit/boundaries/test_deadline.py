@@ -164,6 +164,15 @@ def test_results_are_held_since_the_fastest_partition_has_passed_them() -> None:
     assert held(watch, ended) == Held(later(600), 300, 300, Millis(29), frozenset({at(SOON, 1)}))
 
 
+def test_results_are_held_since_the_same_moment_however_long_it_lasts() -> None:
+    """Moments before, at which nothing would have been released, do not take its place."""
+    times = [(ms, running((12 + ms // 100, 5), 9)) for ms in range(0, 20_000, 100)]
+    watch = watched(times)
+    found = held(watch, times[-1][1])
+    assert found is not None
+    assert found.since_ms == later(800), "the window that ends at 20 was passed then"
+
+
 def test_nothing_is_held_once_it_is_in_force() -> None:
     """The moments of what was released are forgotten."""
     watch = watched([(0, running((30, 5), 9)), (500, running((30, 30), 29))])
