@@ -257,6 +257,8 @@ class Forks:
         fork = self.fork
         if happened is ForkEvent.EXPIRED and fork is not None:
             fork.steer(begun(self.watch, self.availability, HOW))
+        elif self.phase is ForkPhase.READY and fork is not None:
+            self.own = look(self.own, fork.time, fork.ends, at_ms)
         elif self.phase is ForkPhase.PUBLISHING and fork is not None:
             self.own = look(self.own, fork.time, fork.ends, at_ms)
             before, bound = fork.time.steered, self.availability

@@ -24,6 +24,7 @@ from pipeline.tentative.generation import Generation
 from tests.profiles import examples
 from tests.unit.boundaries.fork_simulation import (
     BATCH_MS,
+    HOW,
     SHAPES,
     USUAL_MS,
     X_MS,
@@ -109,8 +110,12 @@ def check_first_results(run: Run) -> None:
 def check_available(run: Run) -> None:
     """Results of a partition that is alive are there within the bound beyond the usual latency.
 
-    While the stable lane is behind, this says nothing.
+    While the stable lane is behind, this says nothing. A fork sees what else is missing only from
+    the moment on at which it is ready.
     """
+    within_ms = X_MS + USUAL_MS
+    if len(run.scenario.failures) > 1:
+        within_ms += HOW.ready_ms
     there: dict[int, int] = {}
     for one in (*run.results, *(one for _, one in run.forks.published)):
         there[one.at_ms] = min(one.there_ms, there.get(one.at_ms, one.there_ms))
@@ -121,7 +126,7 @@ def check_available(run: Run) -> None:
         if wanted_ms is None:
             continue
         for now, level_ms in run.level:
-            if level_ms is not None and now >= max(wanted_ms, level_ms) + X_MS + USUAL_MS:
+            if level_ms is not None and now >= max(wanted_ms, level_ms) + within_ms:
                 assert there.get(at_ms, now + 1) <= now
                 break
 
