@@ -110,12 +110,12 @@ def check_first_results(run: Run) -> None:
 def check_available(run: Run) -> None:
     """Results of a partition that is alive are there within the bound beyond the usual latency.
 
-    While the stable lane is behind, this says nothing. A fork sees what else is missing only from
-    the moment on at which it is ready.
+    While the stable lane is behind, this says nothing. What else becomes missing is waited for
+    again, once the fork is ready.
     """
     within_ms = X_MS + USUAL_MS
     if len(run.scenario.failures) > 1:
-        within_ms += HOW.ready_ms
+        within_ms += X_MS + HOW.ready_ms
     there: dict[int, int] = {}
     for one in (*run.results, *(one for _, one in run.forks.published)):
         there[one.at_ms] = min(one.there_ms, there.get(one.at_ms, one.there_ms))
