@@ -61,9 +61,9 @@ log.cleaner.dedupe.buffer.size=16777216
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """A port on loopback, and the one that clients that connect there are told to use.
+    """A port on loopback, and the one that the broker advertises to clients there.
 
-    They differ if something stands between the broker and these clients.
+    They differ if there is a relay between the broker and these clients.
     """
 
     name: str

@@ -8,7 +8,7 @@ been wanted for 0.9 X, less the time that a batch takes, is due.
 While a lane is behind its inputs nothing is due: X says nothing about the past.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -17,7 +17,7 @@ from pipeline.boundaries.ends import Ends
 from pipeline.boundaries.external import InputTime, StreamBoundary, is_idle, least_active
 from pipeline.boundaries.lane_time import LaneTime, input_times, observed_ms, partitions_seen
 from pipeline.boundaries.profile import DerivedInput, ExternalInput
-from pipeline.ids import Millis, SteadyMillis
+from pipeline.ids import Millis, Offset, SteadyMillis
 from pipeline.markers.positions import InputPartition
 
 RESOLUTION: Final = 50
@@ -208,14 +208,20 @@ def _releases(time: LaneTime, event_ms: Millis) -> bool:
     return releases.next_move(shape, release, StreamBoundary(event_ms)) is not None
 
 
+def _read_of_inputs(time: LaneTime) -> Iterator[tuple[InputPartition, Offset]]:
+    """The positions in the inputs' own topics, of partitions that do not step aside."""
+    topics = {one.stream: one.topic for one in time.profile.inputs}
+    for at, offset in time.positions.items():
+        if topics.get(at.input) == at.topic and at not in time.steered.without:
+            yield at, offset
+
+
 def _as_of(watch: Watch, time: LaneTime, ends: Ends | None, now_ms: SteadyMillis) -> SteadyMillis:
     """The time before which everything was read: a batch that runs may bring what is missing."""
-    topics = {one.stream: one.topic for one in time.profile.inputs}
     by_topic = {} if ends is None else ends.by_topic
     unread = any(
         offset < by_topic.get(at.topic, {}).get(at.partition, offset)
-        for at, offset in time.positions.items()
-        if topics.get(at.input) == at.topic and at not in time.steered.without
+        for at, offset in _read_of_inputs(time)
     )
     if not unread:
         return now_ms
@@ -235,13 +241,10 @@ def _with_level(watch: Watch, time: LaneTime, ends: Ends | None, now_ms: SteadyM
     before = watch.before
     if before is None:
         return replace(watch, before=ends, level_ms=None)
-    topics = {one.stream: one.topic for one in time.profile.inputs}
     is_read = all(
         offset >= before.by_topic.get(at.topic, {}).get(at.partition, offset)
-        for at, offset in time.positions.items()
-        if topics.get(at.input) == at.topic
-        and at not in time.steered.without
-        and at.partition in ends.by_topic.get(at.topic, {})
+        for at, offset in _read_of_inputs(time)
+        if at.partition in ends.by_topic.get(at.topic, {})
     )
     if is_read:
         level_ms = now_ms if watch.level_ms is None else watch.level_ms

@@ -234,7 +234,7 @@ class Settling:
         """Keep a stable id until the promise has passed it.
 
         When there are too many, all are dropped: tentative results up to the last of them are
-        refused then, since nobody knows any more which of them are stable.
+        refused then, since it is not known any more which are stable.
         """
         self._stable.put(result_id, timestamp_ms, value_digest)
         if len(self._stable) > self._most:

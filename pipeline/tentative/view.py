@@ -205,7 +205,7 @@ class View:
         """Keep an id until the covered boundary has passed it.
 
         When there are too many, all are dropped: tentative results up to the last of them are
-        ignored then, since nobody knows any more which of them are stable.
+        ignored then, since it is not known any more which are stable.
         """
         if not is_above(timestamp_ms, self.covered_ms):
             return

@@ -312,7 +312,7 @@ class LaneForks:
             self._running = None
             if self._topic is not None:
                 self._opened().end(running.generation)
-            if (self._phase, ForkEvent.FAILED) in TRANSITIONS:  # nobody has asked it to end
+            if (self._phase, ForkEvent.FAILED) in TRANSITIONS:  # it was not asked to end
                 raise running.error or RetryError("the query of a fork has ended")
             return None
         if self._phase is ForkPhase.PREPARING and running.is_prepared:

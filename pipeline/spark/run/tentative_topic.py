@@ -197,7 +197,7 @@ class TentativeTopic:
 
         Raises:
             MedusaError: Kafka does not answer; call it again. If undos or done marks were not
-            delivered, it is closed, and has to be resumed: the topic itself tells what is settled.
+            delivered, it is closed, and has to be resumed: the topic has what is settled.
         """
         topic = self._places.stable
         if self.is_settled:
