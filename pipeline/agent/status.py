@@ -30,7 +30,8 @@ from pipeline.markers.commit_marker import Totals
 from pipeline.planner.instants import instant
 
 _FULL: Final = (
-    "its state has reached state_limit: only what is behind in event time is read until it is below"
+    "its state has reached state_limit: only what is behind in event time is read until it is"
+    " below; if nothing is, raise the limit"
 )
 
 
@@ -227,13 +228,14 @@ def shown_state(lane: Lane, *, catalog_current: bool, reachable: bool) -> LaneSt
 
 
 def _missing(running: Running, ends: Ends | None, now: Now) -> str:
-    """The input partitions that have not been answered for some time; empty: none."""
+    """The input partitions that have not answered for some time, or not with records."""
     topics = {lane_input.topic for lane_input in running.time.profile.inputs}
-    found = [] if ends is None else sorted(ends.missing.items())
+    found = {} if ends is None else ends.missing
+    long = {at: ms for at, ms in found.items() if now.steady_ms - ms >= ENDS_FRESH_MS}
     return "; ".join(
         f"topic {topic}, partition {partition}, since {instant(now.wall_at(since_ms))}"
-        for (topic, partition), since_ms in found
-        if topic in topics and now.steady_ms - since_ms >= ENDS_FRESH_MS
+        for (topic, partition), since_ms in sorted((long | dict(running.time.silent)).items())
+        if topic in topics
     )
 
 

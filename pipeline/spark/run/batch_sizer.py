@@ -42,8 +42,8 @@ class BatchSizer:
     admin: TopicAdmin
     clock: Clock
 
-    def records_at_once(self, start: Positions) -> int:
-        """Maximum number of records in a batch from some positions on.
+    def records_at_once(self, start: Positions) -> int | None:
+        """Maximum number of records in a batch from some positions on; None: there is none yet.
 
         Partitions that cannot be reached are not sampled.
 
@@ -56,7 +56,7 @@ class BatchSizer:
         ends, _ = reachable.read(topics, Isolation.COMMITTED)
         found = list(sample_offsets(start, ends))
         if not found:
-            return records_at_once(())
+            return None
         with self.kafka.reader(READ_TIMEOUT_S, fetch_wait_ms=FETCH_WAIT_RANGE_MS) as reader:
             return records_at_once(
                 size for place in found for size in self._sizes(reader, by_topic(place, topics))
@@ -85,7 +85,7 @@ class BatchSizer:
 
 
 class BatchLimit:
-    """Batch size limit of a fragment, cached for the latest positions."""
+    """Batch size limit of a fragment; a sample is remembered for the latest positions."""
 
     def __init__(self, sizer: BatchSizer, fragment: Fragment) -> None:
         self._sizer = sizer
@@ -96,8 +96,10 @@ class BatchLimit:
     def at(self, start: Positions) -> int:
         """The limit from some positions on; raises as `BatchSizer.records_at_once` does."""
         if self._cached is None or self._cached[0] != start:
-            most = self._sizer.records_at_once(start)
-            self._cached = start, min(most, self._most)
+            sampled = self._sizer.records_at_once(start)
+            if sampled is None:
+                return self._most
+            self._cached = start, min(sampled, self._most)
         return self._cached[1]
 
 

@@ -9,12 +9,12 @@ import pytest
 from pipeline.boundaries.derived import PendingBoundary
 from pipeline.boundaries.ends import Ends
 from pipeline.boundaries.lane_time import STABLE, LaneTime, Steered, writer_of
-from pipeline.boundaries.next_batch import Batch, Limits, PassOn
+from pipeline.boundaries.next_batch import Batch, Limits, PassOn, Sample
 from pipeline.boundaries.profile import DerivedInput, ExternalInput
 from pipeline.clock import steady_ms
 from pipeline.errors import BrokenInvariantError
 from pipeline.heartbeats.steps import Doing
-from pipeline.ids import BatchId, Epoch, Millis, Offset
+from pipeline.ids import BatchId, Epoch, Millis, Offset, SteadyMillis
 from pipeline.lanes.batch import BatchFacts
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.cut import Cut
@@ -62,7 +62,7 @@ class Planning:
         boundary = PendingBoundary(Millis(at_ms), {p: Offset(o) for p, o in enumerate(offsets)})
         self.planner.boundary_read(writer_of(SPEED), Epoch(1), boundary)
 
-    def next(self) -> Batch | PassOn | None:
+    def next(self) -> Batch | PassOn | Sample | None:
         """What is planned now, without waiting."""
         return self.planner.next(0)
 
@@ -163,6 +163,24 @@ def test_a_waiting_lane_makes_a_step_with_each_look(
     wait_for(lambda: lane_.planner.step.age == (Doing.WAIT, 0), "another look")
     lane_.planner.stop()
     assert waiting.result(SOON_S) is None
+
+
+def test_silent_partitions_are_left_out_beside_others() -> None:
+    """Each reason by itself; event time says since when they are silent."""
+    lane_ = Planning(CARS, start=marker(positions(CARS, 2, 5)))
+    lane_.planner.silent({(CARS.topic, 0): SteadyMillis(7)})
+    lane_.planner.unchecked(frozenset({(CARS.topic, 1)}))
+    lane_.answer(CARS, 4, 9)
+    assert lane_.next() is None
+    lane_.planner.unchecked(frozenset())
+    assert lane_.next() is None
+    lane_.answer(CARS, 4, 9)
+    assert lane_.next() == Batch(positions(CARS, 2, 9), None)
+    assert lane_.planner.observed is not None
+    assert lane_.planner.observed[0].silent == {(CARS.topic, 0): 7}
+    lane_.planner.silent({})
+    lane_.answer(CARS, 4, 9)
+    assert lane_.next() == Batch(positions(CARS, 4, 9), None)
 
 
 def test_batches_keep_the_pace() -> None:
@@ -281,9 +299,9 @@ def test_a_batch_that_was_cut_waits_for_partitions_that_are_not_checked() -> Non
     """Only for those of which it reads records."""
     start = replace(marker(positions(CARS, 2, 5)), cut=Cut("1.5", positions(CARS, 3, 5), None, 1))
     lane_ = Planning(CARS, start=start)
-    lane_.planner.leave_out(frozenset({(CARS.topic, 0)}))
+    lane_.planner.unchecked(frozenset({(CARS.topic, 0)}))
     assert lane_.next() is None
-    lane_.planner.leave_out(frozenset({(CARS.topic, 1)}))
+    lane_.planner.unchecked(frozenset({(CARS.topic, 1)}))
     assert lane_.next() == Batch(positions(CARS, 3, 5), None)
 
 
