@@ -69,7 +69,10 @@ class Built:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """A wheel and an sdist of the tree; nothing is downloaded for it."""
+    """A wheel and an sdist of the tree; nothing is downloaded for it.
+
+    A module that the hook of the build refuses makes all tests of them fail, with its line.
+    """
     folder = tmp_path_factory.mktemp("dist")
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-t", "sdist"]
     called([*build, "-d", str(folder)], ROOT)
