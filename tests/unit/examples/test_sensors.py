@@ -59,7 +59,7 @@ def test_another_network_has_no_reference(now: str, then: str, box: str | None) 
 def test_a_short_run_produces_rows_for_every_output() -> None:
     """In twenty seconds; each row can be identified, and equals itself exactly."""
     inputs = measured(20)
-    found = {one.box: [due.row for due in one.due(inputs, NETWORK)] for one in SENSORS.results}
+    found = {str(one.box): [due.row for due in one.due(inputs, NETWORK)] for one in SENSORS.results}
     for result in SENSORS.results:
         rows = found[result.box]
         assert len(rows) > 3, result.name
