@@ -224,11 +224,12 @@ def imported(tree: ast.Module) -> Iterator[str]:
 
 def named(tree: ast.Module, known: set[str]) -> list[str]:
     """Texts of a module, without descriptions, that name a module as in the repository."""
-    described = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    nodes = [*ast.walk(tree)]
+    described = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
     dotted = re.compile(rf"(?<![\w.])(?:{'|'.join(IN_THE_REPOSITORY)})(?:\.\w+)+|\bpipeline\b(?!/)")
     return [
         node.value
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Constant)
         and isinstance(node.value, str)
         and id(node) not in described
