@@ -57,8 +57,9 @@ def installed(source: bytes, path: str) -> bytes:
 
 def named_otherwise(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Lines with a module name outside of `from … import …` and docstrings."""
-    described = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    nodes = [*ast.walk(tree)]
+    described = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.name.partition(".")[0] in MOVED:

@@ -17,11 +17,13 @@ CI_SEED = 20_261_124
 SPARING: Mapping[str, str] = {
     "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m",
     "PYSPARK_SUBMIT_ARGS": "--conf spark.sql.streaming.pollingDelay=100ms pyspark-shell",
+    "PYTHONDONTWRITEBYTECODE": "",
 }
 """Java's fast compiler only, since most test processes end, or are killed, before the optimising
 one pays off, with the code cache that Java by default reserves for both: with a fifth of it, a
 node whose fragments are restarted often fills the cache, and compiles nothing more.
-And a lane without new records polls the broker ten times a second, not a hundred times."""
+And a lane without new records polls the broker ten times a second, not a hundred times. Python
+keeps what it has compiled, also where the shell forbids it: a stage starts many processes."""
 SLOWEST = ("--durations=60", "--durations-min=0.5")
 
 

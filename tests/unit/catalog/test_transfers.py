@@ -18,6 +18,7 @@ from pipeline.errors import RefusedError, RetryError
 from pipeline.ids import FragmentId, FragmentName, Millis, NetworkLife, NetworkVersion, NodeId
 from pipeline.names import Znodes
 from tests.memory_store import MemoryTree
+from tests.profiles import examples
 from tests.unit.catalog.support import (
     LIFE,
     ME,
@@ -334,7 +335,7 @@ class Course:
 
 
 @given(st.lists(st.sampled_from(STEPS), max_size=25))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 def test_whatever_happens_one_node_runs_the_fragment_in_the_end(steps: list[str]) -> None:
     """Epochs only grow, and no transfer outlives the claim that ends it.
 

@@ -69,7 +69,10 @@ class Built:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """A wheel and an sdist of the tree; nothing is downloaded for it."""
+    """A wheel and an sdist of the tree; nothing is downloaded for it.
+
+    A module that the hook of the build refuses makes all tests of them fail, with its line.
+    """
     folder = tmp_path_factory.mktemp("dist")
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-t", "sdist"]
     called([*build, "-d", str(folder)], ROOT)
@@ -221,11 +224,12 @@ def imported(tree: ast.Module) -> Iterator[str]:
 
 def named(tree: ast.Module, known: set[str]) -> list[str]:
     """Texts of a module, without descriptions, that name a module as in the repository."""
-    described = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    nodes = [*ast.walk(tree)]
+    described = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
     dotted = re.compile(rf"(?<![\w.])(?:{'|'.join(IN_THE_REPOSITORY)})(?:\.\w+)+|\bpipeline\b(?!/)")
     return [
         node.value
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Constant)
         and isinstance(node.value, str)
         and id(node) not in described
