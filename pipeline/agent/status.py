@@ -102,6 +102,7 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
         expiring=lane.expiring.found,
         gap_until_ms=gap.until_ms if gap else None,
         gap_omitted=gap.offsets if gap else 0,
+        waits=running.waits if running else None,
     )
     return _with_tentative(found, lane, now)
 

@@ -102,11 +102,6 @@ class TentativeTopic:
         settling = self._settling
         return settling is not None and not settling.unsettled
 
-    @property
-    def is_open(self) -> bool:
-        """Whether what is in the topic was read, and nothing has closed it since."""
-        return self._settling is not None
-
     def resume(self, output_ends: Ends) -> None:
         """Take over what an earlier process has left, unless that was done; before anything else.
 

@@ -239,7 +239,7 @@ class Forks:
         """Do what is due."""
         at_ms = SteadyMillis(now)
         self.watch = look(self.watch, self.stable.time, self.stable.ends, at_ms)
-        found = held(self.watch, self.stable.time)
+        found = held(self.watch)
         happened = next_event(self.phase, self.watch, found, self.availability, HOW)
         if self.phase is ForkPhase.PREPARING and now >= self.ready_ms:
             happened = ForkEvent.PREPARED
