@@ -5,8 +5,7 @@ from pathlib import Path
 
 from pipeline.boundaries.usual_waits import UsualWaits
 from pipeline.ids import FragmentName, NetworkId, NetworkName
-from tests.unit.catalog.support import NOTHING_READ
-from tests.unit.cli.reports import NODE
+from tests.unit.catalog.support import NOTHING_READ, node
 from tests.unit.deploy.test_placement import CARS, US, compared, deployed
 from tests.unit.deploy.twins import NOW, World
 
@@ -27,9 +26,10 @@ SLOW = UsualWaits(84, 2_600, 7_100)
 def measured(world: World, waits: UsualWaits | None, network: NetworkId = CARS) -> None:
     """The running fragment has reported its waits."""
     name = FragmentName("counts")
-    world.catalog.nodes.register(NODE)
-    epoch = world.catalog.owners.claim(network, name, NODE, NOW).epoch
-    found = replace(NOTHING_READ, network=network, fragment=name, node=NODE.node, epoch=epoch)
+    here = replace(node(), participant=US)
+    world.catalog.nodes.register(here)
+    epoch = world.catalog.owners.claim(network, name, here, NOW).epoch
+    found = replace(NOTHING_READ, network=network, fragment=name, node=here.node, epoch=epoch)
     world.catalog.statuses.report(replace(found, waits=waits))
 
 
