@@ -338,13 +338,17 @@ class Run:
         """All ticks; afterwards no partition is away or behind, until all is settled."""
         for tick in range(self.scenario.ticks):
             self.tick(tick)
+        self.finish()
+        return self
+
+    def finish(self) -> None:
+        """Some ticks more, in which no partition is away or behind."""
         last = self.scenario.ticks
         quiet = replace(self.scenario, failures=(), behind=(0,) * len(self.logs))
         self.scenario, was = quiet, self.scenario
         for tick in range(last, last + 120):
             self.tick(tick)
         self.scenario = was
-        return self
 
     def tick(self, tick: int) -> None:
         """Records come, brokers answer, lanes run, and the forks are looked at."""

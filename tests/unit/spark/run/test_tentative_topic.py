@@ -15,7 +15,7 @@ from pipeline.lanes.tentative_state import TentativeCounts as Counts
 from pipeline.spark.run.tentative_topic import Places, TentativeTopic
 from pipeline.tentative.generation import Generation
 from pipeline.tentative.records import DoneMark, TentativeResult
-from tests.unit.kafka import grow
+from tests.unit.kafka import create, grow
 from tests.unit.spark.batch.test_results import results
 from tests.unit.spark.run.tentative_world import (
     NOTHING,
@@ -464,6 +464,19 @@ def test_a_process_that_was_fenced_disturbs_nothing() -> None:
     later = world.opened()
     settle(later, 20)
     assert (world.undone, later.is_settled) == ([b"b"], True)
+
+
+def test_a_number_is_used_once_although_the_topic_was_made_again() -> None:
+    """A reader has seen the end of that generation, and would take nothing more of it."""
+    world = World()
+    topic = world.opened()
+    published(topic, ("a", 10))
+    topic.close()
+    del world.kafka.topics[TENTATIVE]
+    create(world.kafka, TENTATIVE, partitions=PARTITIONS)
+    topic.resume(world.ends)
+    assert topic.is_settled
+    assert str(topic.begin(Epoch(1), NOTHING)) == "1.2"
 
 
 def test_a_closed_topic_can_be_opened_again() -> None:
