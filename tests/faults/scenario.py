@@ -115,6 +115,7 @@ def settle(world: World, fed: Begun, tell: Tell, prepare: Prepare = lambda one: 
     """
     running = fed.running
     world.await_complete(running, fed.feeder.finish())
+    world.await_settled(running)
     history = prepare(world.history(running, fed.feeder.sent))
     verdict = judge(fed.case, running.network, history, world.decoder())
     tell(str(verdict))
