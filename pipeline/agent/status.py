@@ -126,6 +126,7 @@ def _with_tentative(found: FragmentStatus, lane: Lane, now: Now) -> FragmentStat
         tentative_undone=state.counts.undone,
         tentative_open=state.counts.open_results,
         tentative_problem=one_line(state.problem),
+        tentative_unsettled=one_line(state.unsettled),
     )
 
 

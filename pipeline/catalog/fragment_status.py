@@ -97,6 +97,7 @@ class FragmentStatus(Record):
         tentative_undone: those of which none came.
         tentative_open: those that are not settled yet, also of an earlier start.
         tentative_problem: why the last fork has failed; empty: it has not.
+        tentative_unsettled: why tentative results could not be settled last; empty: they could.
         waits: how long its results usually wait for the last partition of its external inputs;
             None: too little was measured since it has started, or it does not run.
     """
@@ -156,6 +157,7 @@ class FragmentStatus(Record):
     tentative_undone: int = 0
     tentative_open: int = 0
     tentative_problem: str = ""
+    tentative_unsettled: str = ""
     waits: UsualWaits | None = None
 
     @property

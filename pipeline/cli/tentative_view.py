@@ -28,10 +28,14 @@ def tentative_text(status: FragmentStatus) -> str:
 
 
 def tentative_problem(status: FragmentStatus) -> str:
-    """Why no tentative results come that should; empty: they do, or none are due."""
-    if status.tentative is not ForkPhase.RESTING:
-        return ""
-    return f"tentative results failed: {' '.join(status.tentative_problem.split())}"
+    """Why no tentative results come that should, or are not settled; empty: all is well."""
+    unsettled = status.tentative_unsettled
+    problems = (
+        ("failed", status.tentative_problem if status.tentative is ForkPhase.RESTING else ""),
+        ("are not settled", unsettled),
+    )
+    texts = (f"tentative results {what}: {' '.join(why.split())}" for what, why in problems if why)
+    return "; ".join(texts)
 
 
 def tentative_data(status: FragmentStatus) -> JsonObject | None:
@@ -50,6 +54,7 @@ def tentative_data(status: FragmentStatus) -> JsonObject | None:
         "undone": status.tentative_undone,
         "open": status.tentative_open,
         "problem": status.tentative_problem,
+        "unsettled": status.tentative_unsettled,
     }
 
 

@@ -135,7 +135,7 @@ class LaneForks:
         self._held: Held | None = None
         self._running: _Running | None = None
         self._failures, self._rests_until_ms, self._problem = 0, 0, ""
-        self._settles_at_s, self._unsettled = 0.0, 0
+        self._settles_at_s, self._unsettled, self._unsettled_problem = 0.0, 0, ""
         self._said: TentativeState | None = None
         self._said_ms = self._now_ms
 
@@ -151,6 +151,7 @@ class LaneForks:
             counts=topic.counts,
             is_settled=topic.is_settled,
             problem=self._problem,
+            unsettled=self._unsettled_problem,
         )
 
     def begin(self, folder: Path, first: CommitMarker, inputs: LaneInputs) -> None:
@@ -359,10 +360,11 @@ class LaneForks:
                 topic.settle(promised_ms)
         except Exception as error:  # noqa: BLE001 - it must not end what settles
             self._unsettled += 1
+            self._unsettled_problem = str(error)
             self._settles_at_s = now_s + rest_ms(self._unsettled) / 1000
             _log.warning("tentative results are not settled: %s", error, extra=self._label)
         else:
-            self._unsettled = 0
+            self._unsettled, self._unsettled_problem = 0, ""
 
     def _opened(self) -> TentativeTopic:
         """The topic, after what an earlier process has left in it was read."""

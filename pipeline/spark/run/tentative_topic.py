@@ -318,7 +318,11 @@ class TentativeTopic:
         topic = self._places.tentative
         found = self._admin.describe((topic,)).get(topic)
         if found is None:
-            raise NoSuchTopicError("the topic does not exist", place=f"topic {topic}")
+            raise NoSuchTopicError(
+                "the topic does not exist",
+                place=f"topic {topic}",
+                hint="deploy the network again: that creates it",
+            )
         return found.partitions
 
     def _ends(self, topic: TopicName, isolation: Isolation = Isolation.COMMITTED) -> Ends:

@@ -71,7 +71,7 @@ ADDED = {
         "gap_until_ms", "gap_omitted", "tentative", "tentative_since_ms", "tentative_held_since_ms",
         "tentative_missing", "tentative_generation", "tentative_published", "tentative_confirmed",
         "tentative_replaced", "tentative_undone", "tentative_open", "tentative_problem",
-        "waits",
+        "tentative_unsettled", "waits",
     },
     FragmentRecord: {
         "begun_anew", "nodes", "apart", "cost_us", "active_standbys", "passive_standbys",

@@ -79,6 +79,10 @@ def test_a_failure_has_a_reason() -> None:
     failed = replace(PUBLISHING, tentative=ForkPhase.RESTING, tentative_problem="no\nroom")
     assert tentative_problem(failed) == "tentative results failed: no room"
     assert tentative_problem(replace(failed, tentative=ForkPhase.ABSENT)) == ""
+    both = replace(failed, tentative_unsettled="no\nleader")
+    assert tentative_problem(both) == (
+        "tentative results failed: no room; tentative results are not settled: no leader"
+    )
 
 
 def test_data_has_everything() -> None:
@@ -97,6 +101,7 @@ def test_data_has_everything() -> None:
         "undone": 0,
         "open": 1_200,
         "problem": "",
+        "unsettled": "",
     }
 
 

@@ -214,10 +214,12 @@ def test_an_error_in_settling_ends_no_fork(forks: list[FakeFork]) -> None:
     world.promise(1, 29)
     world.kafka.leaderless = (world.output,)
     assert world.look(3.0, 60, 5) is ForkPhase.PUBLISHING
+    assert "leader" in world.forks.state.unsettled
     assert not fork.asked.is_set()
     fork.publish(world.batch(("c", 200)))
     world.kafka.leaderless = ()
     assert world.look(4.0, 60, 5) is ForkPhase.PUBLISHING
+    assert world.forks.state.unsettled == ""
     assert world.kinds == ["TentativeResult"] * 3 + ["Undo"]
 
 
