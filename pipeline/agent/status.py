@@ -102,14 +102,13 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
         expiring=lane.expiring.found,
         gap_until_ms=gap.until_ms if gap else None,
         gap_omitted=gap.offsets if gap else 0,
-        waits=running.waits if running else None,
     )
-    return _with_tentative(found, lane, now)
+    return found if running is None else _with_waits(found, running, now)
 
 
-def _with_tentative(found: FragmentStatus, lane: Lane, now: Now) -> FragmentStatus:
-    """The status with what is known of tentative results, also while the lane waits."""
-    run = None if lane.running is None else lane.running.tentative
+def _with_waits(found: FragmentStatus, running: Running, now: Now) -> FragmentStatus:
+    """The status with what is known of waits and tentative results, also while the lane waits."""
+    found, run = replace(found, waits=running.waits), running.tentative
     if run is None:
         return found
     state = run.state

@@ -72,12 +72,11 @@ def with_look(waits: Waits, watch: Watch, found: Held | None, until_ms: SteadyMi
     level_ms = watch.level_ms
     if level_ms is None or watch.wanted is None:
         return replace(waits, since_ms=None)
+    before_ms = waits.since_ms
     since_ms = None if found is None else max(found.since_ms, level_ms)
-    if since_ms == waits.since_ms and since_ms is not None:
-        return waits
-    ended_ms = 0 if waits.since_ms is None else max(0, until_ms - waits.since_ms)
-    if waits.since_ms is None and since_ms is not None:
-        return replace(waits, since_ms=since_ms)
+    if since_ms is not None and before_ms in {None, since_ms}:
+        return replace(waits, since_ms=since_ms)  # it begins, or goes on
+    ended_ms = 0 if before_ms is None else max(0, until_ms - before_ms)
     return replace(waits, since_ms=since_ms, longest_ms=max(ended_ms, waits.longest_ms or 0))
 
 

@@ -102,8 +102,6 @@ class Cutting:
 
     def _without_broker(self) -> None:
         """Begin, and end it as well: meanwhile there is nothing to ask for, and to show."""
-        try:
-            self._begin()
-            self.clock.sleep(self.cut.seconds)
-        finally:
-            self._end()
+        self._begin()
+        self.clock.sleep(self.cut.seconds)
+        self._end()

@@ -200,7 +200,7 @@ class Stage:
         pids = [one.pid for one in control.members if one.name == BROKER] if control else []
         if not pids:
             raise EnvironmentProblem("no broker runs here", place=str(self.place.stack.data))
-        broker = SuspendedBroker(pids[0], lambda: self.topics().topic_names(), self._clock)
+        broker = SuspendedBroker(pids[0], self.topics().topic_names, self._clock)
         self._undo.callback(broker.go_on)
         return broker
 
