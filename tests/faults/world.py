@@ -31,7 +31,7 @@ from pipeline.system_clock import SystemClock
 from schemas import codec, wire
 from schemas.client import RegistryClient
 from tests.faults.history import Sent
-from tests.faults.judge import Decode, History, check_settled
+from tests.faults.judge import Decode, History
 from tests.faults.nodes import STORE, Node, node_settings
 from tests.faults.observe import Observer, read_all, read_logs
 from tests.faults.reads import Reads
@@ -42,8 +42,6 @@ ANSWERS_WITHIN_S = 15.0
 READY_WITHIN_S = 120.0
 STABLE_WITHIN_S = 240.0
 COMPLETE_WITHIN_S = 180.0
-SETTLED_WITHIN_S = 90.0
-SETTLED_POLL_S = 1.0
 TRIES = 5
 REMOVED_WITHIN_S = 40.0
 COMMAND_WITHIN_S = 120.0
@@ -335,25 +333,6 @@ class World:
 
         what = f"all of {running.network} is computed"
         self.wait(complete, what, COMPLETE_WITHIN_S, running.progress)
-
-    def await_settled(self, running: Running) -> None:
-        """Wait until tentative results are settled; what is not by then, the checks report."""
-        found = (topics_of(fragment) for fragment in running.plan.fragments)
-        fragments = tuple(one for one in found if one.tentative is not None)
-        if not fragments:
-            return
-        topics = tuple(sorted({topic for one in fragments for topic in one.all}))
-        bootstrap = self.stack.kafka_bootstrap_servers
-
-        def settled() -> bool:
-            self.supervise()
-            time.sleep(SETTLED_POLL_S)
-            logs = read_logs(self.servers.kafka_logs, topics)
-            committed = read_all(self.admin, bootstrap, topics, Isolation.COMMITTED)
-            return not check_settled(History((), fragments, Reads(logs, committed, (), ())))
-
-        with suppress(RunFailedError):
-            self.wait(settled, f"tentative results of {running.network}", SETTLED_WITHIN_S)
 
     def supervise(self) -> None:
         """Restart the node if it has exited by itself."""

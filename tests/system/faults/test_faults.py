@@ -36,7 +36,7 @@ def test_tentative_results_are_settled_after_kill_9_of_the_owner(strike: Strike)
     assert all(verdict.tentative for verdict in report.verdicts)
 
 
-@pytest.mark.second_tier("test_tentative_results_are_settled_after_kill_9_of_the_owner")
+@pytest.mark.second_tier("as test_tentative_results_are_settled_after_kill_9_of_the_owner")
 @pytest.mark.parametrize("fault", ["input_missing", "input_missing_taken_over"])
 def test_tentative_results_are_settled_whatever_ends_them(strike: Strike, fault: str) -> None:
     """The input is there again, or another node takes over."""

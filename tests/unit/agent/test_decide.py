@@ -11,9 +11,7 @@ from pipeline.agent.effects import PublishStatus
 from pipeline.agent.events import CatalogLost, Event, Tick
 from pipeline.agent.rules.runs import FAILURES_MAX, SUCCESS_MS
 from pipeline.agent.state import BackingOff, Fenced, Running, Starting, Tries
-from pipeline.agent.status import status
 from pipeline.boundaries.profile import LaneProfile
-from pipeline.boundaries.usual_waits import UsualWaits
 from pipeline.catalog.fragment_status import LaneState
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import (
@@ -27,13 +25,7 @@ from pipeline.ids import (
     SteadyMillis,
     stable_lane,
 )
-from pipeline.lanes.events import (
-    BatchFinished,
-    LaneStarted,
-    LaneStopped,
-    LaneTimed,
-    LaneWaited,
-)
+from pipeline.lanes.events import BatchFinished, LaneStarted, LaneStopped, LaneTimed
 from pipeline.lanes.start.facts import StateChoice
 from pipeline.network.boxes.shape import Stateless
 from pipeline.planner.state import OnChange
@@ -388,19 +380,6 @@ def test_the_event_time_of_a_lane_is_what_it_reported_last(running: Agent) -> No
     running.read_catalog()
     running.stopped(error=None)
     assert running.receive(report) == ()
-
-
-def test_the_usual_waits_of_a_lane_are_those_of_its_run(running: Agent) -> None:
-    """A new one measures them anew."""
-    waits = UsualWaits(5, 700, 900)
-    running.receive(LaneWaited(LANE, RunNumber(1), waits))
-    assert running.running().waits == waits
-    assert status(running.lane(), running.state.shared, running.now).waits == waits
-    running.stopped()
-    running.tick(MINUTE)
-    running.started(CARS, epoch=2)
-    running.receive(LaneWaited(LANE, RunNumber(1), waits))
-    assert running.running().waits is None
 
 
 def test_events_of_an_earlier_run_are_ignored(running: Agent) -> None:
