@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pipeline.boundaries.usual_waits import UsualWaits
-from pipeline.ids import FragmentName, NetworkId, NetworkName
+from pipeline.ids import FragmentName, NetworkId, NetworkName, TopicName
 from tests.unit.catalog.support import NOTHING_READ, node
 from tests.unit.deploy.test_placement import CARS, US, compared, deployed
 from tests.unit.deploy.twins import NOW, World
@@ -89,3 +89,13 @@ def test_the_record_has_whether_a_fragment_may_have_tentative_results(tmp_path: 
     assert [one.may_be_tentative for one in world.catalog.fragments.of(CARS)] == [False]
     deployed(world, tmp_path, COUNTS + "availability: 3s\n")
     assert [one.may_be_tentative for one in world.catalog.fragments.of(CARS)] == [True]
+
+
+def test_a_lost_topic_of_tentative_results_is_created_again(tmp_path: Path) -> None:
+    """By the next deploy, also if nothing else has changed."""
+    world, document = World.new(), COUNTS + "availability: 3s\n"
+    deployed(world, tmp_path, document)
+    name = TopicName("car-counts.tentative")
+    del world.kafka.topics[name]
+    deployed(world, tmp_path, document)
+    assert name in world.kafka.topics
