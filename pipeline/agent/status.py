@@ -104,12 +104,12 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
         gap_until_ms=gap.until_ms if gap else None,
         gap_omitted=gap.offsets if gap else 0,
     )
-    return _with_tentative(found, lane, now)
+    return found if running is None else _with_waits(found, running, now)
 
 
-def _with_tentative(found: FragmentStatus, lane: Lane, now: Now) -> FragmentStatus:
-    """The status with what is known of tentative results, also while the lane waits."""
-    run = None if lane.running is None else lane.running.tentative
+def _with_waits(found: FragmentStatus, running: Running, now: Now) -> FragmentStatus:
+    """The status with what is known of waits and tentative results, also while the lane waits."""
+    found, run = replace(found, waits=running.waits), running.tentative
     if run is None:
         return found
     state = run.state
@@ -126,6 +126,7 @@ def _with_tentative(found: FragmentStatus, lane: Lane, now: Now) -> FragmentStat
         tentative_undone=state.counts.undone,
         tentative_open=state.counts.open_results,
         tentative_problem=one_line(state.problem),
+        tentative_unsettled=one_line(state.unsettled),
     )
 
 

@@ -156,8 +156,8 @@ def look(watch: Watch, time: LaneTime, ends: Ends | None, now_ms: SteadyMillis) 
     return replace(watch, moments=moments, wanted=found)
 
 
-def held(watch: Watch, time: LaneTime) -> Held | None:
-    """The results of a lane that are held back, if event time would release any.
+def held(watch: Watch) -> Held | None:
+    """The results of a lane that were held back when it was last looked at.
 
     What every partition has passed is not held back: it is about to be released.
     """
@@ -166,7 +166,7 @@ def held(watch: Watch, time: LaneTime) -> Held | None:
     level_ms = watch.level_ms
     for one in watch.moments:
         causes = watch.wanted.missing(one.event_ms)
-        if causes and _releases(time, one.event_ms):
+        if causes:
             for_ms = max(0, watch.as_of_ms - one.since_ms)
             counts_ms = None
             if level_ms is not None:

@@ -420,6 +420,7 @@ class FragmentRecord(Record):
         priority: whether it runs while the nodes have too little room for all fragments.
         amnesia: whether it begins with an empty state if that cannot be continued; False if there
             are secondaries.
+        may_be_tentative: whether it has a topic of tentative results.
     """
 
     network: NetworkId
@@ -440,6 +441,7 @@ class FragmentRecord(Record):
     checkpoint_every_ms: int = 0
     priority: Priority = Priority.NORMAL
     amnesia: bool = False
+    may_be_tentative: bool = False
 
     @property
     def reliability(self) -> Reliability:

@@ -9,6 +9,7 @@ from pipeline.catalog.snapshot import CatalogSnapshot
 from pipeline.deploy.kept_by_need import Removed, foreign_readers, need_warnings
 from pipeline.deploy.others import Others, conflicts, too_impatient
 from pipeline.deploy.room import without_room
+from pipeline.deploy.waits import MeasuredReader, too_tight
 from pipeline.deploy.writers import Successions
 from pipeline.errors import Problem
 from pipeline.ids import FragmentName, StreamName, Subject, TopicName
@@ -39,6 +40,8 @@ class Surroundings:
         nodes: the nodes of the participant that are up and not drained.
         places: the fragments that run on a node that is up, with its record.
         catalog: the participant's nodes and fragments, with those of other networks.
+        waits: the participant's fragments whose waits for input were measured; not looked up if no
+            fragment may have tentative results.
     """
 
     current: Current
@@ -51,6 +54,7 @@ class Surroundings:
     nodes: tuple[NodeRecord, ...] = ()
     places: Mapping[FragmentName, NodeRecord] = field(default_factory=dict)
     catalog: CatalogSnapshot = field(default_factory=lambda: CatalogSnapshot((), ()))
+    waits: tuple[MeasuredReader, ...] = ()
 
 
 def inputs_of(plan: Plan) -> tuple[ExternalStream, ...]:
@@ -108,6 +112,7 @@ def review(
             *_without_nodes(plan, around.nodes),
             *_without_secondaries(plan, around.nodes),
             *without_room(plan, around.catalog),
+            *too_tight(plan, around.waits),
         ),
     )
 

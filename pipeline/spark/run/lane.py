@@ -61,13 +61,13 @@ from pipeline.spark.run.carried import CarriedMarker, carried
 from pipeline.spark.run.checkpoints import Checkpoints
 from pipeline.spark.run.handover import Followed, FollowedQuery
 from pipeline.spark.run.lane_copies import LaneCopies
-from pipeline.spark.run.lane_forks import LaneForks
 from pipeline.spark.run.lane_host import LaneHost
 from pipeline.spark.run.lane_inputs import LaneInputs
 from pipeline.spark.run.lane_planner import LanePlanner
 from pipeline.spark.run.lane_query import LaneQuery
 from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.spark.run.lane_trimming import finish_trims, new_trimmers
+from pipeline.spark.run.lane_waits import LaneWaits
 from pipeline.spark.run.last_marker import settled_marker
 from pipeline.spark.run.lasting_query import LastingQuery
 from pipeline.spark.run.newest_offsets import NewestOffsets
@@ -130,7 +130,7 @@ class StableLane:
         self._write_job = BackgroundJob(f"write {self._label}")
         self._mirror = GroupMirror(host.kafka.group_writer(fragment.names.group), host.clock)
         self._planner = self._new_planner(settings)
-        self._forks = LaneForks(settings, host, self._planner)
+        self._waits = LaneWaits(settings, host, self._planner)
         self._acknowledged: AcknowledgedCheck | None = None
         self._started = False
         self._lasting: LastingQuery | None = None
@@ -141,7 +141,7 @@ class StableLane:
     def request_stop(self) -> None:
         """Let the current batch finish, then return from `run`. Thread-safe."""
         self._stop.set()
-        self._forks.request_stop()
+        self._waits.request_stop()
         self._planner.stop()
 
     def run(self) -> None:
@@ -166,7 +166,7 @@ class StableLane:
         finally:
             if self._lasting is not None and not self._lasting.end():
                 self._log.warning("the query that rebuilt its state does not end")
-            self._forks.end()
+            self._waits.end()
             self._copies.end()
             self._host.news.leave(self._planner)
             self._planner.stop()
@@ -212,7 +212,7 @@ class StableLane:
                 planned = None
             self._report_start(sink.marker)
             self._copies.begin(folder, sink.marker)
-            self._forks.begin(folder, sink.marker, self._inputs)
+            self._waits.begin(folder, sink.marker, self._inputs)
             how = planned is not None, self._running()
             self._query(sink).run(lowered, folder, sink, planned=how[0], running=how[1])
         except (DamagedCheckpointError, RepeatedOtherwiseError):
@@ -279,7 +279,7 @@ class StableLane:
         """Take in a batch, and report it, except one that precedes `LaneStarted`."""
         if self._started:
             self._planner.finished(finished.marker, finished.rows_out)
-            self._forks.finished(finished.marker, finished.duration_ms)
+            self._waits.finished(finished.marker, finished.duration_ms)
             self._host.report(finished)
 
     # --- start ----------------------------------------------------------------------------------

@@ -88,6 +88,7 @@ class TentativeTopic:
         self._starts: Mapping[int, Offset] = {}
         self._due: _Due | None = None
         self._partitions = 0
+        self._newest: Generation | None = None
         self._counts = NONE_YET
 
     @property
@@ -101,11 +102,6 @@ class TentativeTopic:
         """Whether nothing is left to settle."""
         settling = self._settling
         return settling is not None and not settling.unsettled
-
-    @property
-    def is_open(self) -> bool:
-        """Whether what is in the topic was read, and nothing has closed it since."""
-        return self._settling is not None
 
     def resume(self, output_ends: Ends) -> None:
         """Take over what an earlier process has left, unless that was done; before anything else.
@@ -146,7 +142,8 @@ class TentativeTopic:
             self._partitions = self._counted()
             if not settling.unsettled:  # nothing is missing before
                 self._starts = dict(output_ends.get(self._places.stable, {}))
-            return following(settling.newest, epoch)
+            known = [one for one in (settling.newest, self._newest) if one is not None]
+            return following(max(known, default=None), epoch)
 
     def publish(self, generation: Generation, results: Results) -> int:
         """Send the results of a batch that are not settled yet; returns their number.
@@ -175,6 +172,7 @@ class TentativeTopic:
                     "have settled these",
                 )
             accepted = settling.register(made).accepted
+            self._newest = generation  # its number counts as used, also if its topic is lost
             self._send(accepted)
             self._counts = replace(self._counts, published=self._counts.published + len(accepted))
             return len(accepted)
@@ -320,7 +318,11 @@ class TentativeTopic:
         topic = self._places.tentative
         found = self._admin.describe((topic,)).get(topic)
         if found is None:
-            raise NoSuchTopicError("the topic does not exist", place=f"topic {topic}")
+            raise NoSuchTopicError(
+                "the topic does not exist",
+                place=f"topic {topic}",
+                hint="deploy the network again: that creates it",
+            )
         return found.partitions
 
     def _ends(self, topic: TopicName, isolation: Isolation = Isolation.COMMITTED) -> Ends:
