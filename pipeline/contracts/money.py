@@ -35,7 +35,7 @@ class Money:
 
     def __post_init__(self) -> None:
         check_currency(self.currency, "amount of money")
-        if not isinstance(self.amount, Decimal) or not self.amount.is_finite():
+        if not _is_finite(self.amount):
             raise InputError(
                 f"{self.amount!r} is no amount of money", hint="amounts are finite decimals."
             )
@@ -62,6 +62,11 @@ class Money:
             )
 
 
+def _is_finite(number: object) -> bool:
+    """Whether it is a decimal, and neither infinite nor not a number."""
+    return isinstance(number, Decimal) and number.is_finite()
+
+
 def check_currency(currency: str, place: str) -> None:
     """Check that a text names a currency.
 
@@ -86,12 +91,9 @@ def check_decimal(number: Decimal, name: str, place: str) -> None:
     Raises:
         InputError: it is not.
     """
-    if not isinstance(number, Decimal):
-        hint = "give it as text or as a Decimal."
-        raise InputError(f"{name} is {number!r}, which is no decimal", place=place, hint=hint)
-    if not number.is_finite() or number < 0:
-        hint = f"{name} is a finite number that is not negative."
-        raise InputError(f"{name} is {number}", place=place, hint=hint)
+    if not _is_finite(number) or number < 0:
+        hint = f"{name} is a finite decimal that is not negative."
+        raise InputError(f"{name} is {number!r}", place=place, hint=hint)
     exponent = number.as_tuple().exponent
     if number >= WHOLE_MOST or not isinstance(exponent, int) or exponent < -PLACES_MOST:
         hint = f"{name} is below {WHOLE_MOST:f} and has up to {PLACES_MOST} decimal places."

@@ -168,7 +168,7 @@ class Limits:
         for name, value in zip(
             names, (self.cpu_units, self.bytes_per_s, self.memory_bytes), strict=True
         ):
-            if not isinstance(value, int) or value <= 0:
+            if not _is_positive(value):
                 raise InputError(
                     f"{name} is {value}", place="limits", hint="limits are positive whole numbers."
                 )
@@ -254,3 +254,7 @@ class Contract:
     def is_in_force(self, at_ms: Millis) -> bool:
         """Whether it holds at a time."""
         return self.from_ms <= at_ms < self.until_ms
+
+
+def _is_positive(number: object) -> bool:
+    return isinstance(number, int) and number > 0
