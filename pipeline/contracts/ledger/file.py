@@ -66,7 +66,7 @@ def decode_book(contract: ContractId, found: JsonObject, place: str) -> Book:
 
 def write_ledger(file: LedgerFile) -> str:
     """The text of a ledger file."""
-    head = {
+    head: JsonObject = {
         "kind": KIND,
         "format": FORMAT,
         "contract": file.end.contract,

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import pytest
 
+from pipeline.contracts.documents.canonical import Digest
 from pipeline.contracts.documents.signed import Signed, sign
 from pipeline.contracts.ledger.book import Book
 from pipeline.contracts.ledger.entries import Settlement
@@ -13,7 +14,7 @@ from pipeline.contracts.ledger.signed_entry import SignedEntry
 from pipeline.contracts.ledger.steps import answer, claim, countersign, pay, read_claim
 from pipeline.contracts.ledger.usage import Count, Period, Settled
 from pipeline.contracts.money import Currency, LoadUnits, Money
-from pipeline.contracts.terms import TaskId
+from pipeline.contracts.terms import ContractId, TaskId
 from pipeline.errors import InputError, RefusedError
 from pipeline.ids import Millis
 from tests.unit.contracts.ledger.entries_of import COUNTED, TASK, ledger, period, settled, usage
@@ -140,6 +141,7 @@ def with_line(**changes: object) -> SignedEntry:
 
 
 NOTHING = LoadUnits(Decimal(0))
+OTHER = Digest("0" * 64)
 
 
 @pytest.mark.parametrize(
@@ -152,8 +154,8 @@ NOTHING = LoadUnits(Decimal(0))
         (changed(period=period(1)), "not what was claimed"),
         (changed(currency=Currency("USD")), "USD is not the currency"),
         (changed(place=replace(HALF.entry.place, number=2)), "next entry has number 1"),
-        (changed(place=replace(HALF.entry.place, previous="0" * 64)), "does not follow entry 0"),
-        (changed(place=replace(HALF.entry.place, contract="x")), "of contract x"),
+        (changed(place=replace(HALF.entry.place, previous=OTHER)), "does not follow entry 0"),
+        (changed(place=replace(HALF.entry.place, contract=ContractId("x"))), "of contract x"),
         (SignedEntry(HALF.entry, ()), "alice did not sign it"),
         (SignedEntry(HALF.entry, ()).signed_by(EVE, key(EVE), END), "is no key of eve"),
         (SignedEntry(HALF.entry, ()).signed_by(ALICE, key(EVE), END), "is no key of alice"),

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.contracts.documents.canonical import Digest
 from pipeline.contracts.ledger.book import Book
 from pipeline.contracts.ledger.signed_entry import SignedEntry
 from pipeline.contracts.ledger.verify import Verified, verify
@@ -98,7 +99,7 @@ def test_entries_of_another_contract_are_named() -> None:
 
 def test_an_entry_is_changed_together_with_the_end_of_the_book_only() -> None:
     """A chain that ends in another entry than the recorded one is found."""
-    assert problems(LINES, replace(END, head="0" * 64)) == [
+    assert problems(LINES, replace(END, head=Digest("0" * 64))) == [
         "entry 5: it is not the last entry that is recorded"
     ]
 
