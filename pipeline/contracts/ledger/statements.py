@@ -31,17 +31,19 @@ class Statement:
         tasks: totals by task, by name.
         charged: sum of all tasks.
         paid: payments of the buyer, less those of the seller.
+        opening: what the buyer owed before these entries.
     """
 
     periods: int
     tasks: tuple[TaskTotal, ...]
     charged: Decimal
     paid: Decimal
+    opening: Decimal = Decimal(0)
 
     @property
     def owed(self) -> Decimal:
         """What the buyer still owes; negative: what it has paid in advance."""
-        return EXACT.subtract(self.charged, self.paid)
+        return EXACT.subtract(EXACT.add(self.opening, self.charged), self.paid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ class Account:
         currency: of the amounts.
         charged: for load.
         paid: by now.
+        opening: what was owed before.
     """
 
     buyer: PartyId
@@ -63,15 +66,16 @@ class Account:
     currency: Currency
     charged: Decimal
     paid: Decimal
+    opening: Decimal = Decimal(0)
 
     @property
     def owed(self) -> Decimal:
         """What the buyer still owes; negative: what it has paid in advance."""
-        return EXACT.subtract(self.charged, self.paid)
+        return EXACT.subtract(EXACT.add(self.opening, self.charged), self.paid)
 
 
-def statement(entries: Iterable[Entry], buyer: PartyId) -> Statement:
-    """The statement of some entries of one contract."""
+def statement(entries: Iterable[Entry], buyer: PartyId, opening: Decimal = Decimal(0)) -> Statement:
+    """The statement of some entries of one contract; `opening`: what was owed before them."""
     tasks: dict[TaskId, TaskTotal] = {}
     periods, paid = 0, Decimal(0)
     for entry in entries:
@@ -92,7 +96,8 @@ def statement(entries: Iterable[Entry], buyer: PartyId) -> Statement:
     charged = Decimal(0)
     for one in tasks.values():
         charged = EXACT.add(charged, one.amount)
-    return Statement(periods, tuple(tasks[name] for name in sorted(tasks)), charged, paid)
+    totals = tuple(tasks[name] for name in sorted(tasks))
+    return Statement(periods, totals, charged, paid, opening)
 
 
 def accounts(
@@ -110,6 +115,7 @@ def accounts(
             before,
             charged=EXACT.add(before.charged, one.charged),
             paid=EXACT.add(before.paid, one.paid),
+            opening=EXACT.add(before.opening, one.opening),
         )
     return tuple(found[key] for key in sorted(found))
 

@@ -1,7 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline import yaml_reader, yaml_writer
+from pipeline import yaml_reader
+from pipeline.network import yaml_writer
 from pipeline.network.written import node_as_data, node_from_data
 from pipeline.yaml_reader import YamlList, YamlMap, YamlNode, YamlScalar
 
