@@ -7,16 +7,18 @@ of ledgers. It reads those of its partners.
 from dataclasses import dataclass
 
 from pipeline.catalog.records import Record
+from pipeline.contracts.documents.keys import Signature
 from pipeline.contracts.documents.parties import PartyKey
 from pipeline.contracts.terms import ContractId, PartyId
 
 
 @dataclass(frozen=True, slots=True)
 class KeysRecord(Record):
-    """The public keys of a participant, the oldest first."""
+    """The public keys of a participant, the oldest first, signed by the last one."""
 
     participant: PartyId
     keys: tuple[PartyKey, ...]
+    signature: Signature
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class LedgerRecord(Record):
         partner: the other party.
         start: state before the first stored entry, in canonical JSON: earlier ones were removed.
         end: state after the last entry.
-        claims: claims of this party that are not settled, signed, the oldest first.
+        invoices: invoices of this party that are not settled, signed, the oldest first.
         half: entry that only this party has signed; empty: there is none.
     """
 
@@ -55,7 +57,7 @@ class LedgerRecord(Record):
     partner: PartyId
     start: str
     end: str
-    claims: tuple[str, ...] = ()
+    invoices: tuple[str, ...] = ()
     half: str = ""
 
 

@@ -24,9 +24,9 @@ from pipeline.errors import RefusedError
 from pipeline.ids import ParticipantId
 
 ENTRIES_MAX: Final = 5_000
-"""Entries of a contract that a copy keeps: more than half a year of hours, about 6 MB."""
-CLAIMS_MAX: Final = 100
-"""Claims that wait for an answer: a partner that does not answer is given up long before."""
+"""Entries of a contract that a copy keeps: more than half a year of hours, about 7 MB."""
+INVOICES_MAX: Final = 100
+"""Invoices that wait for an answer: a partner that does not answer is given up long before."""
 _REMOVED_AT_ONCE: Final = 500
 
 
@@ -37,13 +37,13 @@ class StoredLedger:
     Args:
         start: state before the first stored entry.
         end: state after the last one.
-        claims: claims of the party that are not settled, as text.
+        invoices: invoices of the party that are not settled, as text.
         half: an entry that only the party has signed, as text; empty: there is none.
     """
 
     start: Book
     end: Book
-    claims: tuple[str, ...] = ()
+    invoices: tuple[str, ...] = ()
     half: str = ""
 
 
@@ -65,20 +65,20 @@ class Ledgers:
         found = self.records.read_all(EntryRecord, paths)
         return tuple(one.entry for one in found if one is not None)
 
-    def claim(self, party: PartyId, key: ContractKey, claim: str) -> None:
-        """Store a claim of the party.
+    def invoice(self, party: PartyId, key: ContractKey, invoice: str) -> None:
+        """Store an invoice of the party.
 
         Raises:
             RefusedError: too many wait for an answer.
         """
 
         def changed(before: StoredLedger) -> StoredLedger:
-            if len(before.claims) >= CLAIMS_MAX:
+            if len(before.invoices) >= INVOICES_MAX:
                 raise RefusedError(
-                    f"{key.partner} has not answered {CLAIMS_MAX} claims",
+                    f"{key.partner} has not answered {INVOICES_MAX} invoices",
                     place=f"ledger of {key.contract}",
                 )
-            return replace(before, claims=(*before.claims, claim))
+            return replace(before, invoices=(*before.invoices, invoice))
 
         self._change(party, key, changed)
 
@@ -102,7 +102,7 @@ class Ledgers:
         """Add an entry that both have signed, which the caller has verified.
 
         Ends what waits: the entry that only the party has signed, and, if the entry settles a
-        period, the claims up to it.
+        period, the invoices up to it.
 
         Args:
             party: whose copy.
@@ -126,7 +126,7 @@ class Ledgers:
             if before.end == after:
                 return False
             self._check_next(before, after, key)
-            record = replace(before, end=after, half="", claims=_open(before, after))
+            record = replace(before, end=after, half="", invoices=_open(before, after))
             number = after.count
             created = Create(self._entry_path(party, key, number), encode(EntryRecord(entry)))
             operations = (self._put(party, key, record, stored.get(path)), created)
@@ -191,7 +191,7 @@ class Ledgers:
             key.partner,
             canonical(encode_book(ledger.start)).decode(),
             canonical(encode_book(ledger.end)).decode(),
-            ledger.claims,
+            ledger.invoices,
             ledger.half,
         )
         return put(self._path(party, key), encode(record), found)
@@ -211,18 +211,18 @@ def _stored(record: LedgerRecord | None, key: ContractKey, path: str) -> StoredL
         decode_book(key.contract, read_object(text.encode(), "state of a ledger", path), path)
         for text in (record.start, record.end)
     )
-    return StoredLedger(start, end, record.claims, record.half)
+    return StoredLedger(start, end, record.invoices, record.half)
 
 
 def _open(before: StoredLedger, after: Book) -> tuple[str, ...]:
-    """The claims that an entry leaves open: those of periods that it does not settle."""
+    """The invoices that an entry leaves open: those of periods that it does not settle."""
     if after.settled_until_ms == before.end.settled_until_ms:
-        return before.claims
-    return tuple(one for one in before.claims if _until_ms(one) > after.settled_until_ms)
+        return before.invoices
+    return tuple(one for one in before.invoices if _until_ms(one) > after.settled_until_ms)
 
 
-def _until_ms(claim: str) -> int:
-    found = read_object(claim.encode(), "claim", "ledger")
+def _until_ms(invoice: str) -> int:
+    found = read_object(invoice.encode(), "invoice", "ledger")
     body = found.get("body")
     until_ms = body.get("until_ms") if isinstance(body, dict) else None
     return until_ms if isinstance(until_ms, int) else 0

@@ -32,7 +32,7 @@ class Keys:
         paths = [self.records.znodes.keys(ParticipantId(party)) for party in wanted]
         found = self.records.read_all(KeysRecord, paths)
         return {
-            party: PartyKeys(party, record.keys)
+            party: PartyKeys(party, record.keys, record.signature)
             for party, record in zip(wanted, found, strict=True)
             if record is not None and record.keys
         }
@@ -63,7 +63,7 @@ class Keys:
                     place=f"participant {participant}",
                     hint="run it again.",
                 )
-            value = encode(KeysRecord(after.party, after.keys))
+            value = encode(KeysRecord(after.party, after.keys, after.signature))
             missing = {
                 znodes.contracts(participant): encode(RevisionRecord(0)),
                 znodes.ledgers(participant): b"",

@@ -18,6 +18,7 @@ from pipeline.contracts.documents.keys import (
 from pipeline.contracts.terms import PartyId
 from pipeline.errors import RefusedError
 from pipeline.ids import Millis
+from schemas.json_value import Json
 
 SKEW_MAX_MS: Final = 5 * 60_000
 """How far the clocks of two parties may disagree."""
@@ -53,21 +54,34 @@ class PartyKey:
 
 @dataclass(frozen=True, slots=True)
 class PartyKeys:
-    """The keys of a party, the oldest first; the last one is in use."""
+    """The keys of a party, the oldest first; the last one is in use.
+
+    Args:
+        party: whose.
+        keys: the keys.
+        signature: of all of them, by the one in use: nobody else can add an earlier key, or undo
+            that one was revoked.
+    """
 
     party: PartyId
     keys: tuple[PartyKey, ...]
+    signature: Signature
 
     @property
     def current(self) -> PartyKey:
         """The key in use."""
         return self.keys[-1]
 
+    @property
+    def is_sound(self) -> bool:
+        """Whether the key in use has signed the keys as they are."""
+        return is_signed(_history(self.party, self.keys), self.signature, self.current.public)
+
     def find(self, key: KeyId) -> PartyKey | None:
         """The key of an id."""
         return next((one for one in self.keys if one.id == key), None)
 
-    def rotated(self, new: PublicKey, now_ms: Millis, endorser: PrivateKey | None) -> "PartyKeys":
+    def rotated(self, new: PrivateKey, now_ms: Millis, endorser: PrivateKey | None) -> "PartyKeys":
         """The keys after the change to a new one.
 
         Args:
@@ -79,14 +93,14 @@ class PartyKeys:
         Raises:
             RefusedError: the party had the key before, or has had too many.
         """
-        if any(one.public == new for one in self.keys):
+        if any(one.public == new.public for one in self.keys):
             raise RefusedError("this key was in use before", place=f"participant {self.party}")
         if len(self.keys) >= KEYS_MAX:
             raise RefusedError(f"there were {KEYS_MAX} keys", place=f"participant {self.party}")
         last = replace(self.current, until_ms=now_ms, is_revoked=endorser is None)
-        signature = endorser.sign(_statement(self.party, new)) if endorser else UNSIGNED
-        added = PartyKey(new, now_ms, endorsement=signature)
-        return PartyKeys(self.party, (*self.keys[:-1], last, added))
+        endorsed = endorser.sign(_statement(self.party, new.public)) if endorser else UNSIGNED
+        added = PartyKey(new.public, now_ms, endorsement=endorsed)
+        return _signed_keys(self.party, (*self.keys[:-1], last, added), new)
 
     def leads_from(self, known: PublicKey) -> bool:
         """Whether each key since a known one was endorsed by the one before it."""
@@ -98,6 +112,11 @@ class PartyKeys:
             is_signed(_statement(self.party, new.public), new.endorsement, old.public)
             for old, new in pairwise(later)
         )
+
+
+def first_keys(party: PartyId, key: PrivateKey, now_ms: Millis) -> PartyKeys:
+    """The keys of a party that has its first one."""
+    return _signed_keys(party, (PartyKey(key.public, now_ms),), key)
 
 
 KeyRing = Mapping[PartyId, PartyKeys]
@@ -138,11 +157,12 @@ def key_of(ring: KeyRing, party: PartyId, key: KeyId, at_ms: Millis, place: str)
 
 
 def check_trusted(found: PartyKeys, known: PublicKey) -> None:
-    """Check that the keys of a party follow from the remembered one.
+    """Check that the keys of a party follow from the remembered one, and are as it signed them.
 
     Raises:
         RefusedError: they do not, so somebody else may have written them.
     """
+    check_sound(found)
     if not found.leads_from(known):
         raise RefusedError(
             f"{found.party} has another key than the remembered one: "
@@ -151,6 +171,38 @@ def check_trusted(found: PartyKeys, known: PublicKey) -> None:
             hint="ask the partner whether it has revoked its key; if so, "
             f"`medusa participant trust {found.party}` remembers the new one.",
         )
+
+
+def check_sound(found: PartyKeys) -> None:
+    """Check that the key in use has signed the keys of a party as they are.
+
+    Raises:
+        RefusedError: somebody else has changed them.
+    """
+    if not found.is_sound:
+        raise RefusedError(
+            f"the keys of {found.party} are not as it has signed them",
+            place=f"participant {found.party}",
+            hint="somebody else has changed them in the catalog.",
+        )
+
+
+def _signed_keys(party: PartyId, keys: tuple[PartyKey, ...], key: PrivateKey) -> PartyKeys:
+    return PartyKeys(party, keys, key.sign(_history(party, keys)))
+
+
+def _history(party: PartyId, keys: tuple[PartyKey, ...]) -> bytes:
+    found: list[Json] = [
+        {
+            "key": one.public,
+            "from_ms": one.from_ms,
+            "until_ms": one.until_ms,
+            "revoked": one.is_revoked,
+            "endorsement": one.endorsement,
+        }
+        for one in keys
+    ]
+    return canonical({"document": "keys", "format": 1, "keys": found, "participant": party})
 
 
 def _statement(party: PartyId, new: PublicKey) -> bytes:

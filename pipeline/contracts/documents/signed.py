@@ -119,6 +119,24 @@ def check_clock(signed: Signed, now_ms: Millis, place: str) -> None:
         )
 
 
+def check_new(signed: Signed, ring: KeyRing, now_ms: Millis, place: str) -> None:
+    """Check a document of a partner before this party signs what follows it.
+
+    Raises:
+        RefusedError: as `check_signature` and `check_clock`; or its key is revoked by now, so that
+            somebody else may have signed it, at whatever time it says.
+    """
+    check_signature(signed, ring, place)
+    check_clock(signed, now_ms, place)
+    key = ring[signed.by].find(signed.key)
+    if key is None or key.is_revoked:
+        raise RefusedError(
+            f"{signed.by} has revoked the key that it was signed with",
+            place=place,
+            hint="ask the partner to sign it again: somebody else may have signed this.",
+        )
+
+
 def _text(body: JsonObject, name: str) -> str:
     found: Json = body.get(name)
     if not isinstance(found, str) or not found:

@@ -58,20 +58,22 @@ class SignedEntry:
         stamp = Stamp(party, key.id, at_ms, signed.signature)
         return SignedEntry(self.entry, tuple(sorted((*self.stamps, stamp))))
 
+    def documents(self) -> tuple[Signed, ...]:
+        """The entry as each of them has signed it."""
+        body = encode_entry(self.entry)
+        return tuple(
+            Signed({**body, "by": one.by, "key": one.key, "at_ms": one.at_ms}, one.signature)
+            for one in self.stamps
+        )
+
     def check_signatures(self, ring: KeyRing, parties: frozenset[PartyId], where: str) -> None:
         """Check that these parties have signed it, and nobody else.
 
         Raises:
             RefusedError: a signature is missing, or does not fit; one-sided entries owe nothing.
         """
-        for stamp in self.stamps:
-            body: JsonObject = {
-                **encode_entry(self.entry),
-                "by": stamp.by,
-                "key": stamp.key,
-                "at_ms": stamp.at_ms,
-            }
-            check_signature(Signed(body, stamp.signature), ring, where)
+        for signed in self.documents():
+            check_signature(signed, ring, where)
         missing = sorted(parties - self.signers)
         if missing:
             raise RefusedError(

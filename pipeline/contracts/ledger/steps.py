@@ -1,8 +1,8 @@
-"""Steps of a settlement: the seller claims, the buyer answers, the seller countersigns.
+"""Steps of a settlement: the seller invoices, the buyer answers, the seller countersigns.
 
-1. The seller signs a claim: what it metered of each task in a period.
+1. The seller signs an invoice: what it metered of each task in a period.
 2. The buyer adds what it counted, settles the differences by the rule, and signs the entry.
-3. The seller compares the entry with its claim and with the rule, and signs it too.
+3. The seller compares the entry with its invoice and with the rule, and signs it too.
 
 Only then anything is owed. Both keep the entry. The steps of a payment are the last two: who paid
 signs first.
@@ -11,7 +11,7 @@ signs first.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pipeline.contracts.documents.signed import Signed, check_clock, check_signature, sign
+from pipeline.contracts.documents.signed import Signed, check_new, sign
 from pipeline.contracts.ledger.book import Book, check_next, check_usages, settlement
 from pipeline.contracts.ledger.entries import (
     FORMAT,
@@ -32,13 +32,13 @@ from pipeline.errors import InputError, RefusedError
 from pipeline.ids import Millis
 from schemas.json_value import Json, JsonObject, list_of, number_of, object_of, text_of
 
-_CLAIM = frozenset(
+_INVOICE = frozenset(
     {"format", "document", "contract", "from_ms", "until_ms", "lines", "by", "key", "at_ms"}
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class Invoice:
     """What the seller metered in a period."""
 
     contract: ContractId
@@ -46,7 +46,7 @@ class Claim:
     usages: tuple[Usage, ...]
 
 
-def claim(
+def invoice(
     negotiation: Negotiation, period: Period, usages: Iterable[Usage], signer: Signer
 ) -> Signed:
     """Sign what was metered in a period, which must be over. The signer is the seller.
@@ -55,13 +55,13 @@ def claim(
         RefusedError: the period is not over or none of the contract, or a price or the load is not
             what the contract permits.
     """
-    where = f"claim of {negotiation.contract}"
-    found = Claim(negotiation.contract, period, tuple(sorted(usages, key=lambda one: one.task)))
-    _check_claim(found, negotiation, signer.now_ms, where)
+    where = f"invoice of {negotiation.contract}"
+    found = Invoice(negotiation.contract, period, tuple(sorted(usages, key=lambda one: one.task)))
+    _check_invoice(found, negotiation, signer.now_ms, where)
     lines: list[Json] = [encode_usage(one) for one in found.usages]
     body: JsonObject = {
         "format": FORMAT,
-        "document": "claim",
+        "document": "invoice",
         "contract": found.contract,
         "from_ms": period.from_ms,
         "until_ms": period.until_ms,
@@ -70,54 +70,53 @@ def claim(
     return sign(body, signer.party, signer.key, signer.now_ms)
 
 
-def read_claim(signed: Signed, negotiation: Negotiation, signer: Signer) -> Claim:
-    """Verify a claim of the seller.
+def read_invoice(signed: Signed, negotiation: Negotiation, signer: Signer) -> Invoice:
+    """Verify an invoice of the seller.
 
     Raises:
         RefusedError: it is changed, or a stranger's, or not what the contract permits.
     """
-    where = f"claim of {negotiation.contract}"
-    check_signature(signed, signer.ring, where)
-    check_clock(signed, signer.now_ms, where)
+    where = f"invoice of {negotiation.contract}"
+    check_new(signed, signer.ring, signer.now_ms, where)
     body = signed.body
-    check_format(body, "claim", where)
+    check_format(body, "invoice", where)
     try:
-        found = Claim(
+        found = Invoice(
             ContractId(text_of(body["contract"])),
             Period(Millis(number_of(body["from_ms"])), Millis(number_of(body["until_ms"]))),
             tuple(decode_usage(object_of(one)) for one in list_of(body["lines"])),
         )
-        known = body.keys() == _CLAIM and text_of(body["document"]) == "claim"
+        known = body.keys() == _INVOICE and text_of(body["document"]) == "invoice"
     except (KeyError, TypeError, ValueError, InputError) as error:
-        raise RefusedError(f"this is no claim: {error}", place=where) from error
+        raise RefusedError(f"this is no invoice: {error}", place=where) from error
     if not known:
-        raise RefusedError("this is no claim", place=where)
+        raise RefusedError("this is no invoice", place=where)
     if signed.by not in negotiation.parties - {_buyer(negotiation)}:
         raise RefusedError(f"{signed.by} is not the seller", place=where)
-    _check_claim(found, negotiation, signer.now_ms, where)
+    _check_invoice(found, negotiation, signer.now_ms, where)
     return found
 
 
 def answer(
     book: Book,
     negotiation: Negotiation,
-    claimed: Claim,
+    invoiced: Invoice,
     counted: dict[str, Count],
     signer: Signer,
 ) -> SignedEntry:
-    """The entry that settles a claim, signed by the buyer.
+    """The entry that settles an invoice, signed by the buyer.
 
     Args:
         book: the ledger before it.
         negotiation: the contract.
-        claimed: the claim, verified.
+        invoiced: the invoice, verified.
         counted: what the buyer counted, by task.
         signer: the buyer.
 
     Raises:
         RefusedError: the period was settled before, or the ledger has another head.
     """
-    entry = settlement(book, negotiation, claimed.period, claimed.usages, counted)
+    entry = settlement(book, negotiation, invoiced.period, invoiced.usages, counted)
     return SignedEntry(entry, ()).signed_by(signer.party, signer.key, signer.now_ms)
 
 
@@ -134,7 +133,7 @@ def countersign(
     book: Book,
     negotiation: Negotiation,
     half: SignedEntry,
-    claimed: Claim | None,
+    invoiced: Invoice | None,
     signer: Signer,
 ) -> SignedEntry:
     """Sign an entry that the partner has signed; from then on it is owed.
@@ -143,30 +142,32 @@ def countersign(
         book: the ledger before it.
         negotiation: the contract.
         half: the entry with the signature of the partner.
-        claimed: of a settlement, what this party has claimed; None: of a payment.
+        invoiced: of a settlement, what this party has invoiced; None: of a payment.
         signer: this party.
 
     Raises:
-        RefusedError: the entry is not what was claimed, or not what the contract says.
+        RefusedError: the entry is not what was invoiced, or not what the contract says.
     """
     where = str(half.entry.place)
     partner = negotiation.other(signer.party)
     half.check_signatures(signer.ring, frozenset({partner}), where)
+    for signed in half.documents():
+        check_new(signed, signer.ring, signer.now_ms, where)
     check_next(book, half.entry, negotiation)
     if isinstance(half.entry, Settlement):
         usages = tuple(line.usage for line in half.entry.lines)
-        same = claimed is not None and (claimed.period, claimed.usages) == (
+        same = invoiced is not None and (invoiced.period, invoiced.usages) == (
             half.entry.period,
             usages,
         )
         if not same:
-            raise RefusedError("it is not what was claimed", place=where)
+            raise RefusedError("it is not what was invoiced", place=where)
     elif half.entry.payer != partner:
         raise RefusedError("only who has paid says so", place=where)
     return half.signed_by(signer.party, signer.key, signer.now_ms)
 
 
-def _check_claim(found: Claim, negotiation: Negotiation, now_ms: Millis, where: str) -> None:
+def _check_invoice(found: Invoice, negotiation: Negotiation, now_ms: Millis, where: str) -> None:
     agreement = negotiation.in_force(found.period.from_ms)
     if agreement is None:
         raise RefusedError("the contract was not in force in this period", place=where)

@@ -6,7 +6,13 @@ from typing import Final
 from pipeline.contracts.agreement import Agreement
 from pipeline.contracts.documents.keys import PrivateKey
 from pipeline.contracts.documents.parties import KeyRing
-from pipeline.contracts.documents.signed import Signed, check_clock, check_signature, sign
+from pipeline.contracts.documents.signed import (
+    Signed,
+    check_clock,
+    check_new,
+    check_signature,
+    sign,
+)
 from pipeline.contracts.negotiation.acts import (
     REASON_MAX,
     Acceptance,
@@ -97,16 +103,8 @@ def accept(before: Negotiation, signer: Signer) -> tuple[Signed, Negotiation]:
         RefusedError: there is none, it has lapsed, its terms have ended, or the key that it was
             signed with is revoked.
     """
-    now = _check_event(before, Event.ACCEPTED, signer)
-    proposal = before.documents[-1]
-    keys = signer.ring[proposal.by]
-    key = keys.find(proposal.key)
-    if key is None or key.is_revoked:
-        raise RefusedError(
-            f"{proposal.by} has revoked the key that it signed the proposal with",
-            place=now.place,
-            hint="ask for a new proposal: somebody else may have signed this one.",
-        )
+    _check_event(before, Event.ACCEPTED, signer)
+    check_new(before.documents[-1], signer.ring, signer.now_ms, before.place)
     return signer.signed(before, Acceptance())
 
 

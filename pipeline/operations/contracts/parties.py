@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from pipeline.catalog.catalog import Catalog
 from pipeline.clock import Clock
 from pipeline.contracts.documents.keys import PrivateKey, key_from_seed
-from pipeline.contracts.documents.parties import KeyRing, PartyKey, PartyKeys, check_trusted
+from pipeline.contracts.documents.parties import (
+    KeyRing,
+    PartyKeys,
+    check_sound,
+    check_trusted,
+    first_keys,
+)
 from pipeline.contracts.terms import PartyId
 from pipeline.errors import RefusedError
 from pipeline.ids import ParticipantId
@@ -52,7 +58,7 @@ class Parties:
         if key is None:
             key = key_from_seed(seed())
             self.folder.create(self.party, key)
-        keys = PartyKeys(self.party, (PartyKey(key.public, self.clock.now_ms()),))
+        keys = first_keys(self.party, key, self.clock.now_ms())
         self.catalog.keys.replace(None, keys)
         return keys, True
 
@@ -68,7 +74,7 @@ class Parties:
         if key is None or before.find(key.id) is not None:
             key = key_from_seed(seed())
             self.folder.prepare(self.party, key)
-        after = before.rotated(key.public, self.clock.now_ms(), endorser)
+        after = before.rotated(key, self.clock.now_ms(), endorser)
         self.catalog.keys.replace(before, after)
         self.folder.install(self.party)
         return after
@@ -108,9 +114,10 @@ class Parties:
         for party in wanted:
             if party not in found:
                 raise _no_key(party)
+            keys = found[party]
+            check_sound(keys)
             if party == self.party:
                 continue
-            keys = found[party]
             if party not in known:
                 confirm(keys)
             else:
@@ -124,6 +131,7 @@ class Parties:
         found = self.catalog.keys.get(partner)
         if found is None:
             raise _no_key(partner)
+        check_sound(found)
         if self.folder.known().get(partner) != found.current.public:
             confirm(found)
             self.folder.remember(partner, found.current.public)

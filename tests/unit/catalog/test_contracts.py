@@ -7,10 +7,10 @@ import pytest
 from pipeline.catalog.backup import dumps, loads, read, restore
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.contracts import ContractKey
-from pipeline.catalog.ledgers import CLAIMS_MAX, StoredLedger
+from pipeline.catalog.ledgers import INVOICES_MAX, StoredLedger
 from pipeline.contracts.documents.signed import Signed, read_signed
 from pipeline.contracts.ledger.book import Book
-from pipeline.contracts.ledger.steps import claim
+from pipeline.contracts.ledger.steps import invoice
 from pipeline.contracts.negotiation.chain import Negotiation, read_chain
 from pipeline.contracts.negotiation.steps import accept, cancel
 from pipeline.contracts.terms import ContractId, PartyId
@@ -64,7 +64,7 @@ def propose_in(catalog: Catalog) -> Negotiation:
 def test_keys_are_replaced_if_they_are_unchanged(catalog: Catalog) -> None:
     """Of two changes at the same time one is refused."""
     assert catalog.keys.of((ALICE, EVE, BOB)) == RING
-    rotated = keys(ALICE).rotated(key(ALICE, 1).public, NOW, key(ALICE))
+    rotated = keys(ALICE).rotated(key(ALICE, 1), NOW, key(ALICE))
     catalog.keys.replace(keys(ALICE), rotated)
     assert catalog.keys.get(ALICE) == rotated
     for before in (None, keys(ALICE)):
@@ -144,12 +144,14 @@ def test_entries_are_added_in_their_order_and_once(catalog: Catalog) -> None:
     assert copy(catalog, ALICE).end == Book(LOAD)
 
 
-def test_an_entry_ends_the_claims_up_to_its_period(catalog: Catalog) -> None:
-    """And the entry that only one has signed; a payment ends no claim."""
+def test_an_entry_ends_the_invoices_up_to_its_period(catalog: Catalog) -> None:
+    """And the entry that only one has signed; a payment ends no invoice."""
     now_ms = period(2).until_ms
-    claims = [claim(CONTRACT, period(n), (usage(),), signer(BOB, now_ms)).text() for n in range(3)]
-    for one in claims:
-        catalog.ledgers.claim(BOB, WITH_ALICE, one)
+    invoices = [
+        invoice(CONTRACT, period(n), (usage(),), signer(BOB, now_ms)).text() for n in range(3)
+    ]
+    for one in invoices:
+        catalog.ledgers.invoice(BOB, WITH_ALICE, one)
     assert catalog.ledgers.sign(BOB, WITH_ALICE, "half", Book(LOAD))
     assert not catalog.ledgers.sign(BOB, WITH_ALICE, "other", Book(LOAD))
     assert not catalog.ledgers.sign(ALICE, WITH_BOB, "half", END)
@@ -158,15 +160,15 @@ def test_an_entry_ends_the_claims_up_to_its_period(catalog: Catalog) -> None:
     for entry, left in zip(ENTRIES, (2, 1, 1, 0), strict=True):
         book = book.after(entry.entry, ALICE)
         catalog.ledgers.append(BOB, WITH_ALICE, entry.text(), book)
-        assert (copy(catalog).half, len(copy(catalog).claims)) == ("", left)
+        assert (copy(catalog).half, len(copy(catalog).invoices)) == ("", left)
 
 
-def test_claims_are_bounded(catalog: Catalog) -> None:
+def test_invoices_are_bounded(catalog: Catalog) -> None:
     """A partner that does not answer fills nothing."""
-    for number in range(CLAIMS_MAX):
-        catalog.ledgers.claim(BOB, WITH_ALICE, f"{number}")
+    for number in range(INVOICES_MAX):
+        catalog.ledgers.invoice(BOB, WITH_ALICE, f"{number}")
     with pytest.raises(RefusedError, match="alice has not answered"):
-        catalog.ledgers.claim(BOB, WITH_ALICE, "more")
+        catalog.ledgers.invoice(BOB, WITH_ALICE, "more")
 
 
 def test_a_full_copy_takes_no_entry(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 from brokers.versioned_store import Delete
 from pipeline.catalog.contracts import ContractKey
 from pipeline.contracts.documents.terms_yaml import write_terms
-from pipeline.contracts.ledger.steps import answer, claim, countersign, read_claim
+from pipeline.contracts.ledger.steps import answer, countersign, invoice, read_invoice
 from pipeline.contracts.ledger.usage import Period
 from pipeline.contracts.negotiation.chain import Negotiation
 from pipeline.contracts.terms import PartyId
@@ -199,13 +199,13 @@ def settle(world: World, number: int) -> None:
     period = Period.containing(Millis(start), PERIOD_MS)
     ledgers = world.catalog.ledgers
     to_bob, to_alice = ContractKey(BOB, LOAD), ContractKey(ALICE, LOAD)
-    signed = claim(contract, period, (usage(),), seller)
-    ledgers.claim(BOB, to_alice, signed.text())
-    claimed = read_claim(signed, contract, buyer)
+    signed = invoice(contract, period, (usage(),), seller)
+    ledgers.invoice(BOB, to_alice, signed.text())
+    invoiced = read_invoice(signed, contract, buyer)
     book = ledgers.read(ALICE, to_bob).end
-    half = answer(book, contract, claimed, {TASK: COUNTED}, buyer)
+    half = answer(book, contract, invoiced, {TASK: COUNTED}, buyer)
     ledgers.sign(ALICE, to_bob, half.text(), book)
-    whole = countersign(ledgers.read(BOB, to_alice).end, contract, half, claimed, seller)
+    whole = countersign(ledgers.read(BOB, to_alice).end, contract, half, invoiced, seller)
     after = book.after(whole.entry, ALICE)
     ledgers.append(BOB, to_alice, whole.text(), after)
     ledgers.append(ALICE, to_bob, whole.text(), after)

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from pipeline.contracts.agreement import Agreement, SettlementTerms
 from pipeline.contracts.documents.keys import PrivateKey, key_from_seed
-from pipeline.contracts.documents.parties import KeyRing, PartyKey, PartyKeys
+from pipeline.contracts.documents.parties import KeyRing, PartyKeys, first_keys
 from pipeline.contracts.money import Currency
 from pipeline.contracts.negotiation.chain import Negotiation
 from pipeline.contracts.negotiation.steps import ANSWER_WITHIN_MS, Signer, accept, propose
@@ -36,7 +36,7 @@ def key(party: PartyId, number: int = 0) -> PrivateKey:
 
 def keys(party: PartyId) -> PartyKeys:
     """The keys of a party that has one."""
-    return PartyKeys(party, (PartyKey(key(party).public, Millis(NOW - DAY_MS)),))
+    return first_keys(party, key(party), Millis(NOW - DAY_MS))
 
 
 RING: KeyRing = {ALICE: keys(ALICE), BOB: keys(BOB)}

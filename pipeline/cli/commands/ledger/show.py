@@ -77,7 +77,7 @@ def _show_statement(session: Session, found: Ledger) -> None:
         "entries": len(found.own.lines),
         "removed": stored.start.count,
         "periods": statement.periods,
-        "waiting": len(stored.claims) + len(found.partner.stored.claims),
+        "waiting": len(stored.invoices) + len(found.partner.stored.invoices),
         "opening": decimal_text(statement.opening),
         "charged": decimal_text(statement.charged),
         "paid": decimal_text(statement.paid),

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 from pipeline.contracts.ledger.book import Book
 from pipeline.contracts.ledger.signed_entry import SignedEntry
-from pipeline.contracts.ledger.steps import Claim, answer, claim, countersign, pay, read_claim
+from pipeline.contracts.ledger.steps import Invoice, answer, countersign, invoice, pay, read_invoice
 from pipeline.contracts.ledger.usage import Count, Period, Usage
 from pipeline.contracts.money import LoadUnits, Money
 from pipeline.contracts.negotiation.chain import Negotiation
@@ -37,13 +37,13 @@ def settled(
     now_ms = period(number).until_ms
     usages = usages or (usage(),)
     seller, buyer = signer(BOB, now_ms), signer(ALICE, now_ms)
-    signed = claim(negotiation, period(number), usages, seller)
-    claimed = read_claim(signed, negotiation, buyer)
+    signed = invoice(negotiation, period(number), usages, seller)
+    invoiced = read_invoice(signed, negotiation, buyer)
     half = answer(
-        book, negotiation, claimed, dict.fromkeys([u.task for u in usages], counted), buyer
+        book, negotiation, invoiced, dict.fromkeys([u.task for u in usages], counted), buyer
     )
-    assert isinstance(claimed, Claim)
-    return countersign(book, negotiation, half, claimed, seller)
+    assert isinstance(invoiced, Invoice)
+    return countersign(book, negotiation, half, invoiced, seller)
 
 
 def paid(book: Book, negotiation: Negotiation, amount: str) -> SignedEntry:

@@ -154,7 +154,7 @@ def test_impossible_steps_are_refused(act: Callable[[], object], message: str) -
 
 def test_a_proposal_that_was_signed_with_a_revoked_key_is_not_accepted() -> None:
     """Somebody else may have made it, at whatever time it says."""
-    gone = keys(ALICE).rotated(key(ALICE, 1).public, Millis(NOW + 1), None)
+    gone = keys(ALICE).rotated(key(ALICE, 1), Millis(NOW + 1), None)
     with pytest.raises(RefusedError, match="alice has revoked the key"):
         accept(proposed(), signer(BOB, NOW + 2, {**RING, ALICE: gone}))
 
