@@ -284,6 +284,32 @@ class Znodes:
         """The topics that deploys of a network were about to create."""
         return ZnodePath(f"{self.deploys(network.participant)}/{network.name}")
 
+    def keys(self, participant: ParticipantId) -> ZnodePath:
+        """The public keys of a participant."""
+        return ZnodePath(f"{self.participant(participant)}/keys")
+
+    def contracts(self, participant: ParticipantId) -> ZnodePath:
+        """The contracts of which a participant has signed documents; counts their changes."""
+        return ZnodePath(f"{self.participant(participant)}/contracts")
+
+    def contract(self, participant: ParticipantId, partner: str, contract: str) -> ZnodePath:
+        """The documents of a contract with a partner that a participant has signed."""
+        return ZnodePath(f"{self.contracts(participant)}/{partner}.{contract}")
+
+    def ledgers(self, participant: ParticipantId) -> ZnodePath:
+        """A participant's copies of ledgers."""
+        return ZnodePath(f"{self.participant(participant)}/ledgers")
+
+    def ledger(self, participant: ParticipantId, partner: str, contract: str) -> ZnodePath:
+        """A participant's copy of the ledger of a contract: how far it is; entries are below."""
+        return ZnodePath(f"{self.ledgers(participant)}/{partner}.{contract}")
+
+    def ledger_entry(
+        self, participant: ParticipantId, partner: str, contract: str, number: int
+    ) -> ZnodePath:
+        """One entry of a ledger."""
+        return ZnodePath(f"{self.ledger(participant, partner, contract)}/{number:010d}")
+
     def missing_schemas(self) -> ZnodePath:
         """The schema ids that the registry does not know."""
         return ZnodePath(f"{self.root}/missing_schemas")

@@ -15,11 +15,12 @@ from pipeline.cli.session import Opener
 from pipeline.errors import ExitCode, MedusaError
 
 _HERE = f"{__package__}.commands"
-_BEGIN, _NETWORK, _SEE, _DATA, _REST = (
+_BEGIN, _NETWORK, _SEE, _DATA, _FEDERATION, _REST = (
     "Begin",
     "Networks",
     "Monitoring",
     "Schemas and records",
+    "Federation",
     "Nodes and settings",
 )
 
@@ -59,6 +60,11 @@ COMMANDS: dict[str, Entry] = {
     "offsets": Entry(
         f"{_HERE}.groups", "Show and export how far fragments have read.", _DATA, "offsets"
     ),
+    "participant": Entry(f"{_HERE}.groups", "Keys of participants.", _FEDERATION, "participant"),
+    "contract": Entry(
+        f"{_HERE}.groups", "Contracts with other participants.", _FEDERATION, "contract"
+    ),
+    "ledger": Entry(f"{_HERE}.groups", "What is owed for contracts.", _FEDERATION, "ledger"),
     "catalog": Entry(
         f"{_HERE}.groups", "Back the catalog up, and bring it back.", _REST, "catalog"
     ),

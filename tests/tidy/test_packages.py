@@ -9,6 +9,8 @@ HOMES = {
     "fastavro": ("schemas/",),
     "click": ("pipeline/cli/",),
     "sqlglot": ("pipeline/network/",),
+    "cryptography": ("pipeline/contracts/documents/",),
+    "rfc8785": ("pipeline/contracts/documents/",),
 }
 USERS_PROGRAMS = ("pipeline/projects/",)
 """Files that `medusa init` copies, in the form of a user's programs."""

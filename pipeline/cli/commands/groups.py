@@ -97,6 +97,55 @@ registry = group(
     },
 )
 
+participant = group(
+    "participant",
+    "Participants of a federation: the keys with which they sign contracts.",
+    {
+        "init": Entry(f"{_HERE}.participant.init", "Create the key of the participant."),
+        "show": Entry(f"{_HERE}.participant.show", "Show the keys of a participant."),
+        "trust": Entry(f"{_HERE}.participant.trust", "Confirm the key of a partner."),
+        "key": Entry(f"{_HERE}.groups", "Change the key of the participant.", name="key"),
+    },
+)
+
+key = group(
+    "key",
+    "The key with which the participant signs contracts.",
+    {"rotate": Entry(f"{_HERE}.participant.key_rotate", "Sign with a new key from now on.")},
+)
+
+_NEGOTIATION, _CONTRACTS = "Negotiation", "Contracts"
+contract = group(
+    "contract",
+    "Contracts with other participants, signed by both.",
+    {
+        "propose": Entry(f"{_HERE}.contract.propose", "Propose a new contract.", _NEGOTIATION),
+        "counter": Entry(
+            f"{_HERE}.contract.counter", "Answer a proposal with other terms.", _NEGOTIATION
+        ),
+        "accept": Entry(f"{_HERE}.contract.accept", "Accept a proposal.", _NEGOTIATION),
+        "renew": Entry(
+            f"{_HERE}.contract.renew", "Propose other terms for a contract.", _NEGOTIATION
+        ),
+        "cancel": Entry(
+            f"{_HERE}.contract.cancel", "Withdraw a proposal, or end a contract.", _NEGOTIATION
+        ),
+        "list": Entry(f"{_HERE}.contract.list", "List all contracts.", _CONTRACTS),
+        "show": Entry(f"{_HERE}.contract.show", "Show terms and documents.", _CONTRACTS),
+        "verify": Entry(f"{_HERE}.contract.verify", "Verify all documents.", _CONTRACTS),
+    },
+)
+
+ledger = group(
+    "ledger",
+    "What contracts were used for and what is owed, in entries that both have signed.",
+    {
+        "show": Entry(f"{_HERE}.ledger.show", "Show what was settled and what is owed."),
+        "verify": Entry(f"{_HERE}.ledger.verify", "Find every mistake in a ledger."),
+        "export": Entry(f"{_HERE}.ledger.export", "Write a ledger into a file."),
+    },
+)
+
 config = group(
     "config",
     "Settings: flag, environment, project file, user file, default; in that order.",
