@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from connectors.generators.prices import TICK_MS, Market, Quote
 from pipeline.deploy.documents import read_document
 from pipeline.errors import BrokenInvariantError
 from pipeline.examples.judge import compared
 from pipeline.examples.prices import BARS, PRICES, Rules, due_spreads, rules_of
 from pipeline.ids import Millis
 from pipeline.network.model import Network
-from pipeline.projects.prices.producer import TICK_MS, Market, Quote
 from pipeline.reference.inputs import Due, InputRecord, Inputs, Place, Refusal
 
 PROJECT = Path(str(resources.files("pipeline.projects") / "prices"))

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from connectors.generators.sensors import TICK_MS, Fleet, Reading
 from pipeline.deploy.documents import read_document
 from pipeline.errors import BrokenInvariantError
 from pipeline.examples.judge import compared
 from pipeline.examples.sensors import SENSORS, Rules, due_once, rules_of
 from pipeline.ids import Millis
 from pipeline.network.model import Network
-from pipeline.projects.sensors.producer import TICK_MS, Fleet, Reading
 from pipeline.reference.inputs import Due, InputRecord, Inputs, Place, Refusal
 
 PROJECT = Path(str(resources.files("pipeline.projects") / "sensors"))
