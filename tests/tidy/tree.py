@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("medusa_streams", "pipeline", "brokers", "schemas")
+PACKAGES = ("medusa_streams", "pipeline", "connectors", "brokers", "schemas")
 
 
 @functools.cache

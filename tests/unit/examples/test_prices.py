@@ -2,12 +2,12 @@ from dataclasses import asdict
 
 import pytest
 
+from connectors.generators.prices import TICK_MS, Market, Quote
 from pipeline.errors import BrokenInvariantError
 from pipeline.examples.judge import compared
 from pipeline.examples.prices import BARS, PRICES, Rules, due_spreads, rules_of
 from pipeline.ids import Millis
 from pipeline.network.model import Network
-from pipeline.projects.prices.producer import TICK_MS, Market, Quote
 from pipeline.reference.inputs import Due, InputRecord, Inputs, Place, Refusal
 from tests.unit.examples import projects
 

@@ -2,12 +2,12 @@ from dataclasses import asdict
 
 import pytest
 
+from connectors.generators.sensors import TICK_MS, Fleet, Reading
 from pipeline.errors import BrokenInvariantError
 from pipeline.examples.judge import compared
 from pipeline.examples.sensors import SENSORS, Rules, due_once, rules_of
 from pipeline.ids import Millis
 from pipeline.network.model import Network
-from pipeline.projects.sensors.producer import TICK_MS, Fleet, Reading
 from pipeline.reference.inputs import Due, InputRecord, Inputs, Place, Refusal
 from tests.unit.examples import projects
 

@@ -18,7 +18,7 @@ import pytest
 from tests.tidy.tree import ROOT, tracked_files
 
 OURS = "medusa_streams"
-IN_THE_REPOSITORY = ("pipeline", "brokers", "schemas")
+IN_THE_REPOSITORY = ("pipeline", "connectors", "brokers", "schemas")
 PROJECTS = f"{OURS}/pipeline/projects/"
 """What `medusa init` copies: programs of users, which nothing changes."""
 CALL_WITHIN_S = 120.0
@@ -55,7 +55,8 @@ for program in (detached.ARCHIVE_PROGRAM, detached.medusa_command()):
     assert importlib.util.find_spec(program[-1])
 with Caller(Function("f.py:same", "def same(batch):\\n    return batch\\n", (), 10_000)) as caller:
     caller.load()
-print(sorted({name.partition(".")[0] for name in sys.modules} & {"pipeline", "brokers", "schemas"}))
+loaded = {name.partition(".")[0] for name in sys.modules}
+print(sorted(loaded & {"pipeline", "connectors", "brokers", "schemas"}))
 """
 
 
