@@ -183,8 +183,7 @@ def _in_force(negotiation: Negotiation, period: Period, where: str) -> Agreement
 
 
 def _check_currency(currency: Currency, negotiation: Negotiation, where: str) -> None:
-    agreed = {one.contract.price.currency for one in negotiation.agreed}
-    if currency not in agreed:
+    if currency != negotiation.agreed[-1].contract.price.currency:  # renewals keep it
         raise RefusedError(f"{currency} is not the currency of the contract", place=where)
 
 

@@ -270,6 +270,31 @@ def test_exported_entries_are_removed_and_what_is_owed_remains(call: As, world: 
     assert call(ALICE, "ledger", "verify", "load-2027", "--file", "a.jsonl").code == 0
 
 
+def test_a_file_that_is_ahead_of_the_catalog_is_named(call: As, world: World) -> None:
+    """The catalog has lost entries, or is behind."""
+    agreed(call)
+    settle(world, 0)
+    assert call(BOB, "ledger", "export", "load-2027", "b.jsonl").code == 0
+    znodes, alice = Znodes(""), ParticipantId(ALICE)
+    for path in (znodes.ledger_entry(alice, BOB, LOAD, 1), znodes.ledger(alice, BOB, LOAD)):
+        world.store.apply((Delete(path, None),))
+    wrong = call(ALICE, "ledger", "verify", "load-2027", "--file", "b.jsonl")
+    assert wrong.code == 65
+    assert "copy of alice in the catalog ends before it, with entry 0" in wrong.err
+
+
+def test_a_contract_that_is_wrong_is_named_beside_the_accounts(call: As, world: World) -> None:
+    """It owes nothing."""
+    agreed(call)
+    settle(world, 0)
+    world.store.apply((Delete(Znodes("").contract(ParticipantId(ALICE), BOB, LOAD), None),))
+    shown = call(BOB, "ledger", "show", "-o", "json").data
+    assert shown["accounts"] == []
+    assert "follow one that is missing" in shown["problems"][0]
+    (listed,) = call(BOB, "contract", "list", "-o", "json").data["contracts"]
+    assert "follow one that is missing" in listed["problem"]
+
+
 def test_a_changed_copy_in_the_catalog_is_found(call: As, world: World) -> None:
     """Its own copy, and that of the partner."""
     agreed(call)
