@@ -98,7 +98,15 @@ class Ledgers:
         self._change(party, key, step)
         return changed
 
-    def append(self, party: PartyId, key: ContractKey, entry: str, after: Book) -> bool:
+    def append(
+        self,
+        party: PartyId,
+        key: ContractKey,
+        entry: str,
+        after: Book,
+        *,
+        unless_signed: bool = False,
+    ) -> bool:
         """Add an entry that both have signed, which the caller has verified.
 
         Ends what waits: the entry that only the party has signed, and, if the entry settles a
@@ -109,9 +117,10 @@ class Ledgers:
             key: partner and contract.
             entry: as text.
             after: the state after it.
+            unless_signed: do not add it while another entry waits that the party has signed.
 
         Returns:
-            Whether it was added; False: it is there already.
+            Whether it was added; False: it is there already, or another one waits.
 
         Raises:
             RefusedError: it is not the next one, or the copy is full.
@@ -123,7 +132,7 @@ class Ledgers:
             stored = records.values(path)
             found = stored.record(LedgerRecord, path)
             before = _stored(found, key, path)
-            if before.end == after:
+            if before.end == after or (unless_signed and before.half):
                 return False
             self._check_next(before, after, key)
             record = replace(before, end=after, half="", invoices=_open(before, after))

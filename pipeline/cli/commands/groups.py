@@ -142,6 +142,8 @@ ledger = group(
     {
         "show": Entry(f"{_HERE}.ledger.show", "Show what was settled and what is owed."),
         "verify": Entry(f"{_HERE}.ledger.verify", "Find every mistake in a ledger."),
+        "pay": Entry(f"{_HERE}.ledger.pay", "Record a payment to the partner."),
+        "confirm": Entry(f"{_HERE}.ledger.confirm", "Sign what the partner has signed."),
         "export": Entry(f"{_HERE}.ledger.export", "Write a ledger into a file."),
     },
 )

@@ -270,6 +270,25 @@ def test_exported_entries_are_removed_and_what_is_owed_remains(call: As, world: 
     assert call(ALICE, "ledger", "verify", "load-2027", "--file", "a.jsonl").code == 0
 
 
+def test_a_payment_is_recorded_by_one_and_confirmed_by_the_other(call: As, world: World) -> None:
+    """Until then nothing is less owed."""
+    agreed(call)
+    settle(world, 0)
+    paid = call(ALICE, "ledger", "pay", "load-2027", "0.04", "--reference", "transfer 1")
+    assert "entry 2 of load-2027: 0.04 EUR paid; waits for bob" in paid.out
+    assert call(ALICE, "ledger", "pay", "load-2027", "1").code == 75
+    assert call(ALICE, "ledger", "pay", "load-2027", "1e3").code == 64
+    assert call(BOB, "ledger", "show", "load-2027", "-o", "json").data["owed"] == "0.05"
+    refused = call(BOB, "ledger", "confirm", "load-2027")
+    assert "alice has paid 0.04 EUR, 'transfer 1'" in refused.err
+    assert refused.code == 65
+    assert call(BOB, "ledger", "confirm", "load-2027", "--yes", "-o", "json").data["signed"] == 2
+    assert "nothing of load-2027 waits" in call(BOB, "ledger", "confirm", "load-2027").out
+    assert call(BOB, "ledger", "show", "load-2027", "-o", "json").data["owed"] == "0.01"
+    assert "nothing" in call(ALICE, "ledger", "confirm", "load-2027").out
+    assert call(ALICE, "ledger", "show", "load-2027", "-o", "json").data["owed"] == "0.01"
+
+
 def test_a_file_that_is_ahead_of_the_catalog_is_named(call: As, world: World) -> None:
     """The catalog has lost entries, or is behind."""
     agreed(call)

@@ -146,7 +146,10 @@ LAPSED = NOW + ANSWER_WITHIN_MS + 1
         (lambda: propose(Negotiation(LOAD), terms(id="x"), signer(BOB), 9), "of contract x"),
         (lambda: propose(Negotiation(LOAD), terms(buyer=EVE), signer(ALICE), 9), "other partic"),
         (lambda: propose(Negotiation(LOAD), terms(), signer(ALICE), 0), "the time to answer"),
-        (lambda: renew(active(), terms(buyer=BOB, seller=ALICE), signer(BOB), 99), "a renewal keeps"),
+        (
+            lambda: renew(active(), terms(buyer=BOB, seller=ALICE), signer(BOB), 99),
+            "a renewal keeps",
+        ),
         (lambda: renew(active(), terms(), signer(BOB, NOW + DAY_MS), 99), "begins in the past"),
         (lambda: renew(active(), IN_DOLLARS, signer(BOB), 99), "buyer, seller and currency"),
         (lambda: renew(proposed(), LONGER, signer(BOB), 99), "proposed cannot be renewal"),
