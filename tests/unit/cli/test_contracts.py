@@ -2,30 +2,29 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from brokers.versioned_store import Delete
 from pipeline.catalog.contracts import ContractKey
 from pipeline.contracts.documents.terms_yaml import write_terms
-from pipeline.contracts.ledger.steps import answer, countersign, invoice, read_invoice
 from pipeline.contracts.ledger.usage import Period
-from pipeline.contracts.negotiation.chain import Negotiation
 from pipeline.contracts.terms import PartyId
 from pipeline.ids import Millis, ParticipantId
 from pipeline.names import Znodes
 from pipeline.operations.contracts.key_files import KeyFolder
 from pipeline.operations.contracts.negotiating import Negotiating
 from pipeline.operations.contracts.parties import Parties
+from pipeline.operations.contracts.settling import Settling
 from pipeline.system_clock import SystemClock
 from tests.unit.cli.conftest import Called, Caller
 from tests.unit.cli.twins import opener
-from tests.unit.contracts.ledger.entries_of import COUNTED, TASK, usage
+from tests.unit.contracts.ledger.entries_of import COUNTED, usage
 from tests.unit.contracts.parties import ALICE, BOB, DAY_MS, LOAD, PERIOD_MS, terms
 from tests.unit.deploy.twins import World
 
 As = Callable[..., Called]
+TO_BOB, TO_ALICE = ContractKey(BOB, LOAD), ContractKey(ALICE, LOAD)
 
 
 def now_ms() -> int:
@@ -187,28 +186,16 @@ def test_the_first_use_of_a_key_is_confirmed_and_another_key_is_refused(
 
 def settle(world: World, number: int) -> None:
     """Settle a period, by both."""
-    found: dict[PartyId, tuple[Negotiating, Negotiation, Any]] = {}
-    for party, partner in ((ALICE, BOB), (BOB, ALICE)):
+    settling = {}
+    for party in (ALICE, BOB):
         parties = Parties(party, world.catalog, KeyFolder(folder(party)), _Now(now_ms()))
-        negotiating = Negotiating(parties, lambda _: None)
-        contract, signer, _ = negotiating.read(ContractKey(partner, LOAD))
-        found[party] = negotiating, contract, signer
-    _, contract, buyer = found[ALICE]
-    _, _, seller = found[BOB]
+        settling[party] = Settling(Negotiating(parties, lambda _: None))
+    contract, _, _ = settling[BOB].negotiating.read(TO_ALICE)
     start = contract.agreed[0].contract.from_ms + number * PERIOD_MS
-    period = Period.containing(Millis(start), PERIOD_MS)
-    ledgers = world.catalog.ledgers
-    to_bob, to_alice = ContractKey(BOB, LOAD), ContractKey(ALICE, LOAD)
-    signed = invoice(contract, period, (usage(),), seller)
-    ledgers.invoice(BOB, to_alice, signed.text())
-    invoiced = read_invoice(signed, contract, buyer)
-    book = ledgers.read(ALICE, to_bob).end
-    half = answer(book, contract, invoiced, {TASK: COUNTED}, buyer)
-    ledgers.sign(ALICE, to_bob, half.text(), book)
-    whole = countersign(ledgers.read(BOB, to_alice).end, contract, half, invoiced, seller)
-    after = book.after(whole.entry, ALICE)
-    ledgers.append(BOB, to_alice, whole.text(), after)
-    ledgers.append(ALICE, to_bob, whole.text(), after)
+    settling[BOB].invoice(TO_ALICE, Period.containing(Millis(start), PERIOD_MS), (usage(),))
+    settling[ALICE].answer(TO_BOB, lambda _, tasks: dict.fromkeys(tasks, COUNTED))
+    settling[BOB].countersign(TO_ALICE)
+    settling[ALICE].countersign(TO_BOB)
 
 
 class _Now:
@@ -238,7 +225,12 @@ def test_a_ledger_is_shown_verified_and_exported(call: As, world: World) -> None
     shown = call(ALICE, "ledger", "show", "load-2027", "-o", "json").data
     assert (shown["periods"], shown["owed"], shown["problems"]) == (3, "0.15", [])
     assert "0.15 EUR" in call(ALICE, "ledger", "show", "load-2027").out
-    (account,) = call(BOB, "ledger", "show", "-o", "json").data["accounts"]
+    data = call(BOB, "ledger", "show", "-o", "json").data
+    assert [(one["party"], one["balance"]) for one in data["balances"]] == [
+        ("alice", "-0.15"),
+        ("bob", "0.15"),
+    ]
+    (account,) = data["accounts"]
     assert (account["buyer"], account["seller"], account["owed"]) == ("alice", "bob", "0.15")
     assert "3 entries, right" in call(BOB, "ledger", "verify", "load-2027").out
 

@@ -7,7 +7,7 @@ from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
 from pipeline.cli.table import Table
 from pipeline.contracts.documents.terms_json import decimal_text
-from pipeline.contracts.ledger.statements import Account
+from pipeline.contracts.ledger.statements import Account, balances
 from pipeline.operations.contracts.ledgers import Ledger, Ledgers
 from schemas.json_value import Encodable, JsonObject
 
@@ -60,7 +60,12 @@ def _show_accounts(
     ]
     cells = tuple(tuple(str(row[name]) for name in _ACCOUNTS) for row in rows)
     table = Table(_ACCOUNTS, cells, "no contract was agreed on", frozenset(_ACCOUNTS[3:]))
-    session.printer.show({"accounts": rows, "problems": list(problems)}, table)
+    totals: list[JsonObject] = [
+        {"party": party, "currency": currency, "balance": decimal_text(amount)}
+        for (party, currency), amount in sorted(balances(accounts).items())
+    ]
+    data: dict[str, Encodable] = {"accounts": rows, "balances": totals, "problems": list(problems)}
+    session.printer.show(data, table)
 
 
 def _show_statement(session: Session, found: Ledger) -> None:
