@@ -82,8 +82,12 @@ class Ledgers:
 
         self._change(party, key, changed)
 
-    def sign(self, party: PartyId, key: ContractKey, half: str, end: Book) -> bool:
+    def sign(
+        self, party: PartyId, key: ContractKey, half: str, end: Book, instead_of: str = ""
+    ) -> bool:
         """Store an entry that only the party has signed, to follow the state `end`.
+
+        `instead_of`: the entry whose place it takes.
 
         Returns:
             Whether it was stored: the ledger is at that state, and no other entry waits.
@@ -92,7 +96,7 @@ class Ledgers:
 
         def step(before: StoredLedger) -> StoredLedger:
             nonlocal changed
-            changed = before.end == end and not before.half
+            changed = before.end == end and before.half == instead_of
             return replace(before, half=half) if changed else before
 
         self._change(party, key, step)
@@ -105,7 +109,7 @@ class Ledgers:
         entry: str,
         after: Book,
         *,
-        unless_signed: bool = False,
+        waiting: str | None = None,
     ) -> bool:
         """Add an entry that both have signed, which the caller has verified.
 
@@ -117,7 +121,7 @@ class Ledgers:
             key: partner and contract.
             entry: as text.
             after: the state after it.
-            unless_signed: do not add it while another entry waits that the party has signed.
+            waiting: add it only if this is the entry that waits; None: whichever does.
 
         Returns:
             Whether it was added; False: it is there already, or another one waits.
@@ -132,7 +136,7 @@ class Ledgers:
             stored = records.values(path)
             found = stored.record(LedgerRecord, path)
             before = _stored(found, key, path)
-            if before.end == after or (unless_signed and before.half):
+            if before.end == after or waiting not in (None, before.half):
                 return False
             self._check_next(before, after, key)
             record = replace(before, end=after, half="", invoices=_open(before, after))

@@ -6,6 +6,7 @@ buyer countersigns nothing while its own entry waits, and the seller gives up it
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from pipeline.catalog.contracts import ContractKey
@@ -59,8 +60,7 @@ class Settling:
         if found.is_buyer:
             raise RefusedError("only the seller invoices", place=found.contract.place)
         signed = steps.invoice(found.contract, period, usages, found.signer)
-        waiting = (self._read_invoice(found, text) for text in found.own.invoices)
-        invoiced = {one.period for one in waiting}
+        invoiced = {one.period for one in self._own_invoices(found)}
         if period in invoiced or period.from_ms < found.own.end.settled_until_ms:
             raise RefusedError("this period was invoiced before", place=found.contract.place)
         self._ledgers.invoice(found.signer.party, key, signed.text())
@@ -68,23 +68,32 @@ class Settling:
     def answer(self, key: ContractKey, counted: CountTasks) -> SignedEntry | None:
         """Sign the entry that settles the oldest invoice of the partner; by the buyer.
 
+        An invoice that is wrong is passed over if there is a right one after it.
+
         Returns:
             The entry; None: no invoice waits, or an entry of this party does.
 
         Raises:
-            RefusedError: the invoice is changed, or not what the contract permits.
+            RefusedError: the invoices are changed, or not what the contract permits.
         """
         found = self._position(key)
-        if not found.is_buyer or found.own.half:
+        if not found.is_buyer or self._waits(found):
             return None
+        refused: RefusedError | None = None
         for text in found.partner.invoices:
-            invoice = self._read_invoice(found, text)
+            try:
+                invoice = self._read_invoice(found, text)
+            except RefusedError as error:
+                refused = refused or error
+                continue
             if invoice.period.from_ms < found.own.end.settled_until_ms:
                 continue  # settled; the partner has not noticed yet
             counts = counted(invoice.period, tuple(one.task for one in invoice.usages))
             book = found.own.end
             half = steps.answer(book, found.contract, invoice, counts, found.signer)
             return self._sign(key, found, half)
+        if refused is not None:
+            raise refused
         return None
 
     def pay(self, key: ContractKey, amount: Money, reference: str) -> SignedEntry:
@@ -95,7 +104,7 @@ class Settling:
         """
         found = self._position(key)
         half = steps.pay(found.own.end, found.contract, amount, reference, found.signer)
-        signed = None if found.own.half else self._sign(key, found, half)
+        signed = None if self._waits(found) else self._sign(key, found, half)
         if signed is None:
             raise RetryError(
                 f"an entry waits for the signature of {key.partner}",
@@ -129,7 +138,11 @@ class Settling:
         )
         after = book.after(whole.entry, found.contract.agreed[-1].contract.buyer)
         added = self._ledgers.append(
-            found.signer.party, key, whole.text(), after, unless_signed=found.is_buyer
+            found.signer.party,
+            key,
+            whole.text(),
+            after,
+            waiting=found.own.half if found.is_buyer else None,
         )
         return whole if added else None
 
@@ -139,7 +152,7 @@ class Settling:
 
     def _half(self, key: ContractKey, found: _Position) -> SignedEntry | None:
         """What the partner has signed for the next place, unless an entry of the buyer waits."""
-        if not found.partner.half or (found.is_buyer and found.own.half):
+        if not found.partner.half or (found.is_buyer and self._waits(found)):
             return None
         half = read_entry(found.partner.half, f"ledger of {key.contract}")
         is_old = half.entry.place.number <= found.own.end.count  # not copied by the partner yet
@@ -191,16 +204,35 @@ class Settling:
             self._ledgers.append(me, key, one.text(), book)
 
     def _sign(self, key: ContractKey, found: _Position, half: SignedEntry) -> SignedEntry | None:
-        stored = self._ledgers.sign(found.signer.party, key, half.text(), found.own.end)
+        own = found.own
+        stored = self._ledgers.sign(found.signer.party, key, half.text(), own.end, own.half)
         return half if stored else None
+
+    def _waits(self, found: _Position) -> bool:
+        """Whether an entry of this party waits that the partner may sign.
+
+        The partner signs none whose key is revoked by now; it is signed again.
+        """
+        if not found.own.half:
+            return False
+        half = read_entry(found.own.half, f"ledger of {found.contract.contract}")
+        key = found.signer.ring[found.signer.party].find(half.stamps[0].key)
+        return key is not None and not key.is_revoked
 
     def _invoiced(self, found: _Position, half: SignedEntry) -> steps.Invoice | None:
         """The own invoice that an entry settles."""
         if not isinstance(half.entry, Settlement):
             return None
         period = half.entry.period
-        mine = (self._read_invoice(found, text) for text in found.own.invoices)
-        return next((one for one in mine if one.period == period), None)
+        return next((one for one in self._own_invoices(found) if one.period == period), None)
+
+    def _own_invoices(self, found: _Position) -> tuple[steps.Invoice, ...]:
+        """The waiting invoices of this party, without those whose key is revoked by now."""
+        invoices = []
+        for text in found.own.invoices:
+            with suppress(RefusedError):
+                invoices.append(self._read_invoice(found, text))
+        return tuple(invoices)
 
     def _read_invoice(self, found: _Position, text: str) -> steps.Invoice:
         signed = read_signed(text, f"invoice of {found.contract.contract}")

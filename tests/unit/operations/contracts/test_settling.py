@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from brokers.versioned_store import Delete
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.contracts import ContractKey
+from pipeline.contracts.documents.signed import sign
 from pipeline.contracts.ledger.usage import Count, Period
 from pipeline.contracts.money import Money
 from pipeline.contracts.negotiation.steps import accept
@@ -31,15 +32,17 @@ from tests.unit.contracts.ledger.entries_of import COUNTED, period, usage
 from tests.unit.contracts.parties import ALICE, BOB, EUR, LOAD, NOW, key, keys, proposed, signer
 from tests.unit.deploy.twins import TwinClock
 
+LAST = 20
 TO_BOB, TO_ALICE = ContractKey(BOB, LOAD), ContractKey(ALICE, LOAD)
 
 
 class At(TwinClock):
-    """Clock some periods after the begin of the contract."""
+    """Clock some periods after the begin of the contract; each look takes a second."""
 
     def now_ms(self) -> Millis:
         """Wall time."""
-        return period(20).until_ms
+        self.sleep(1)
+        return Millis(period(LAST).until_ms + int(self.passed_s * 1_000))
 
 
 @dataclass
@@ -168,7 +171,50 @@ def test_wrong_entries_of_the_partner_are_not_copied(two: Two) -> None:
         two.alice.answer(TO_BOB, counted)
 
 
-LAST = 20
+def revoke(settling: Settling, seed: bytes) -> None:
+    """Change the key of a participant, whose old one is revoked."""
+    parties = settling.negotiating.parties
+    parties.rotate(lambda: seed * 32, revoke=True)
+
+
+def trust(settling: Settling, partner: PartyId) -> None:
+    """Confirm the new key of the partner."""
+    settling.negotiating.parties.trust(partner, lambda _: None)
+
+
+def test_what_waits_is_signed_again_after_its_key_was_revoked(two: Two) -> None:
+    """Invoices and answers; nothing that a revoked key has signed is countersigned."""
+    two.bob.invoice(TO_ALICE, period(0), (usage(),))
+    revoke(two.bob, b"b")
+    trust(two.alice, BOB)
+    with pytest.raises(RefusedError, match="bob has revoked the key"):
+        two.alice.answer(TO_BOB, counted)
+    two.bob.invoice(TO_ALICE, period(0), (usage(),))
+    assert two.alice.answer(TO_BOB, counted) is not None
+    revoke(two.alice, b"a")
+    trust(two.bob, ALICE)
+    with pytest.raises(RefusedError, match="alice has revoked the key"):
+        two.bob.countersign(TO_ALICE)
+    assert two.alice.answer(TO_BOB, counted) is not None
+    assert two.bob.countersign(TO_ALICE) is not None
+    two.alice.countersign(TO_BOB)
+    assert two.owed(ALICE) == two.owed(BOB) == Decimal("0.05")
+    assert two.problems() == ()
+
+
+def test_a_wrong_invoice_does_not_hold_up_the_next_one(two: Two) -> None:
+    """It is named while there is no other one."""
+    catalog = two.bob.negotiating.parties.catalog
+    _, seller, _ = two.bob.negotiating.read(TO_ALICE)
+    body = {"format": 1, "document": "invoice", "contract": LOAD, "lines": []}
+    wrong = sign(body | {"from_ms": 0, "until_ms": 1}, BOB, seller.key, seller.now_ms)  # type: ignore[arg-type]
+    catalog.ledgers.invoice(BOB, TO_ALICE, wrong.text())
+    with pytest.raises(RefusedError, match="not in force"):
+        two.alice.answer(TO_BOB, counted)
+    two.bob.invoice(TO_ALICE, period(0), (usage(),))
+    assert two.alice.answer(TO_BOB, counted) is not None
+
+
 STEPS = st.lists(
     st.sampled_from(
         ["invoice", "answer", "seller signs", "buyer signs", "buyer pays", "seller pays"]
