@@ -65,6 +65,9 @@ COMMANDS: dict[str, Entry] = {
     "move": Entry(f"{_HERE}.move", "Move a running fragment to another node.", _REST),
     "transfers": Entry(f"{_HERE}.transfers", "Show the moves that are not done.", _REST),
     "node": Entry(f"{_HERE}.groups", "Start, list and drain nodes.", _REST, "node"),
+    "contract": Entry(
+        f"{_HERE}.groups", "Contracts between participants: simulate them.", _REST, "contract"
+    ),
     "registry": Entry(f"{_HERE}.groups", "Serve the schema registry.", _REST, "registry"),
     "doctor": Entry(f"{_HERE}.doctor", "Check connections, versions, rights and topics.", _REST),
     "config": Entry(

@@ -66,6 +66,16 @@ offsets = group(
     },
 )
 
+contract = group(
+    "contract",
+    "Contracts between participants: load that moves by price.",
+    {
+        "simulate": Entry(
+            f"{_HERE}.contract.simulate", "Simulate federations that trade load by contracts."
+        ),
+    },
+)
+
 catalog = group(
     "catalog",
     "The catalog: networks with their versions, epochs, and the schemas of our own registry.",
