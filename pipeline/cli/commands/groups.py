@@ -133,6 +133,11 @@ contract = group(
         "list": Entry(f"{_HERE}.contract.list", "List all contracts.", _CONTRACTS),
         "show": Entry(f"{_HERE}.contract.show", "Show terms and documents.", _CONTRACTS),
         "verify": Entry(f"{_HERE}.contract.verify", "Verify all documents.", _CONTRACTS),
+        "simulate": Entry(
+            f"{_HERE}.contract.simulate",
+            "Simulate federations that trade load by contracts.",
+            "Simulation",
+        ),
     },
 )
 
