@@ -82,8 +82,12 @@ class Ledgers:
 
         self._change(party, key, changed)
 
-    def sign(self, party: PartyId, key: ContractKey, half: str, end: Book) -> bool:
+    def sign(
+        self, party: PartyId, key: ContractKey, half: str, end: Book, instead_of: str = ""
+    ) -> bool:
         """Store an entry that only the party has signed, to follow the state `end`.
+
+        `instead_of`: the entry whose place it takes.
 
         Returns:
             Whether it was stored: the ledger is at that state, and no other entry waits.
@@ -92,13 +96,21 @@ class Ledgers:
 
         def step(before: StoredLedger) -> StoredLedger:
             nonlocal changed
-            changed = before.end == end and not before.half
+            changed = before.end == end and before.half == instead_of
             return replace(before, half=half) if changed else before
 
         self._change(party, key, step)
         return changed
 
-    def append(self, party: PartyId, key: ContractKey, entry: str, after: Book) -> bool:
+    def append(
+        self,
+        party: PartyId,
+        key: ContractKey,
+        entry: str,
+        after: Book,
+        *,
+        waiting: str | None = None,
+    ) -> bool:
         """Add an entry that both have signed, which the caller has verified.
 
         Ends what waits: the entry that only the party has signed, and, if the entry settles a
@@ -109,9 +121,10 @@ class Ledgers:
             key: partner and contract.
             entry: as text.
             after: the state after it.
+            waiting: add it only if this is the entry that waits; None: whichever does.
 
         Returns:
-            Whether it was added; False: it is there already.
+            Whether it was added; False: it is there already, or another one waits.
 
         Raises:
             RefusedError: it is not the next one, or the copy is full.
@@ -123,7 +136,7 @@ class Ledgers:
             stored = records.values(path)
             found = stored.record(LedgerRecord, path)
             before = _stored(found, key, path)
-            if before.end == after:
+            if before.end == after or waiting not in (None, before.half):
                 return False
             self._check_next(before, after, key)
             record = replace(before, end=after, half="", invoices=_open(before, after))

@@ -99,6 +99,22 @@ def worth_sending(
     return chosen
 
 
+def most_saved(cost: CostFunction, load: Load, tasks: Sequence[Held]) -> float:
+    """The highest marginal cost of a single task: at no higher price is anything worth sending."""
+    before = cost.at(*load)
+    if before == math.inf:
+        return math.inf
+    most, last = 0.0, None
+    for held in tasks:
+        part = held.task.load
+        if part is last or part == last:
+            continue
+        last = part
+        if part.units > 0:
+            most = max(most, (before - cost.at(*load.minus(part))) / part.units)
+    return most
+
+
 def asks(
     cost: CostFunction, load: Load, tasks: Sequence[Task], price: Price, terms: "Taking"
 ) -> list[Ask]:

@@ -7,13 +7,14 @@ from typing import Final
 from pipeline.contracts.decisions import Lot, What
 from pipeline.contracts.load import Load, Task, Work
 from pipeline.contracts.messages import Answer, Confirmed, Move, Offer, Taken
-from pipeline.contracts.offers import Quoted, deal, worth_sending
+from pipeline.contracts.offers import Quoted, deal, most_saved, worth_sending
 from pipeline.contracts.permitted import permits
 from pipeline.contracts.phases import SENDING, Sending, SendingEvent, after
 from pipeline.contracts.portfolio import Held, Link, OfferNumber, total
 from pipeline.contracts.state import ANY_TIME, NEVER, Buying, Outgoing, Participant
 from pipeline.contracts.terms import PartyId, TaskId
 from pipeline.contracts.turn import Turn
+from pipeline.ids import Millis
 
 MOVE_TRIES: Final = 5
 """How often a move is sent before it lapses."""
@@ -38,10 +39,16 @@ def try_to_offer(turn: Turn) -> bool:
             next_ms = min(next_ms, ready_ms)
         else:
             ready.append(buying)
+    most = most_saved(state.settings.cost, state.portfolio.load, state.portfolio.running)
+    ready = [one for one in ready if one.lowest + state.settings.margin < most]
     ready.sort(key=lambda one: (one.price, one.failures, one.skip_until))
     for buying in ready:
         chosen = _offered(state, buying)
         if chosen:
+            due_ms = Millis(state.since_ms + wait_ms(state, buying, chosen))
+            if due_ms > now_ms:
+                turn.state = state._replace(offer_at=due_ms)
+                return False
             _offer(turn, buying, chosen)
             return True
     turn.state = turn.state._replace(offer_at=next_ms)
@@ -57,6 +64,18 @@ def _offered(state: Participant, buying: Buying) -> list[Quoted]:
         buying.lowest + state.settings.margin,
         room_left(state, buying),
     )
+
+
+def wait_ms(state: Participant, buying: Buying, chosen: Sequence[Quoted]) -> int:
+    """How long a sender waits before an offer: the less, the more of its load pays to send.
+
+    Who has little to send finds a partner later too; who has much needs all of its partners. With
+    the room that partners have left for it, fewer moves lead through a third participant.
+    """
+    floor = buying.lowest + state.settings.margin
+    paying = sum(one.held.task.load.units for one in chosen if one.marginal > floor)
+    share = min(1.0, paying / state.portfolio.load.units)
+    return int(state.settings.patience_ms * (1 - share) ** 3)
 
 
 def sendable(state: Participant, buying: Buying) -> list[Held]:
@@ -101,7 +120,7 @@ def _offer(turn: Turn, buying: Buying, chosen: list[Quoted]) -> None:
     turn.decide(What.OFFERED, contract.seller, contract.id, _lot(chosen, price))
     turn.state = turn.state._replace(
         newest=number,
-        outgoing=Outgoing(phase, contract.id, number, price, ids, due_ms),
+        outgoing=Outgoing(phase, contract.id, number, price, ids, len(ids), due_ms),
         offer_at=NEVER,
     )
     turn.send(contract.seller, Offer(contract.id, number, price, tasks))
@@ -241,4 +260,6 @@ def _outgoing(
 def _finish(turn: Turn, outgoing: Outgoing, event: SendingEvent) -> None:
     """The offer or move is over; the next one is tried at the next period."""
     after(SENDING, outgoing.phase, event)
-    turn.state = turn.state._replace(outgoing=None, offer_at=turn.next_period())
+    turn.state = turn.state._replace(
+        outgoing=None, offer_at=turn.next_period(), since_ms=turn.now_ms
+    )

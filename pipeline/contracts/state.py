@@ -32,6 +32,7 @@ class Settings:
         retry_ms: first pause before a move, or an end, is sent again; each next one is twice as
             long, up to `skip_most_ms`.
         tries: how often these are sent before the partner counts as lost.
+        patience_ms: how long it waits with an offer of little load; see `sending.wait_ms`.
         skip_first_ms: how long a partner that has refused is not asked; each next time is twice as
             long.
         skip_most_ms: the longest such time, also of a partner that did not answer or has broken the
@@ -42,11 +43,12 @@ class Settings:
     cost: CostFunction
     margin: float
     period_ms: int = 1_000
+    patience_ms: int = 40_000
     answer_ms: int = 3_000
     retry_ms: int = 500
     tries: int = 12
     skip_first_ms: int = 2_000
-    skip_most_ms: int = 16_000
+    skip_most_ms: int = 60_000
     passes_on: bool = True
 
 
@@ -121,6 +123,7 @@ class Outgoing(NamedTuple):
         number: of the offer.
         price: offered, then that of the move.
         tasks: offered, then moving.
+        offered: number of tasks that were offered.
         due_ms: when it lapses, or when `Move` is sent again.
         tries: how often that was sent.
     """
@@ -130,6 +133,7 @@ class Outgoing(NamedTuple):
     number: OfferNumber
     price: Decimal
     tasks: tuple[TaskId, ...]
+    offered: int
     due_ms: Millis
     tries: int = 0
 
@@ -169,6 +173,7 @@ class Participant(NamedTuple):
         endings: stays that end.
         newest: number of its last offer.
         offer_at: when it tries to sell next.
+        since_ms: since when it has waited to sell.
         ends_ms: when the next of its contracts ends.
         changed: whether loads have changed since it was last decided what should end.
     """
@@ -182,6 +187,7 @@ class Participant(NamedTuple):
     endings: tuple[Ending, ...] = ()
     newest: OfferNumber = NO_OFFER
     offer_at: Millis = ANY_TIME
+    since_ms: Millis = ANY_TIME
     ends_ms: Millis = NEVER
     changed: bool = False
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pipeline.contracts.decisions import NOTHING, Decision, Lot, What
 from pipeline.contracts.messages import Message, Outbound
 from pipeline.contracts.portfolio import Portfolio
-from pipeline.contracts.state import Buying, Ending, Incoming, Participant, Selling
+from pipeline.contracts.state import NEVER, Buying, Ending, Incoming, Participant, Selling
 from pipeline.contracts.terms import ContractId, PartyId
 from pipeline.ids import Millis
 
@@ -37,8 +37,11 @@ class Turn:
     def owns(self, portfolio: Portfolio) -> None:
         """Replace the tasks. With another load, selling is tried again at the next period."""
         state = self.state
+        is_new = state.offer_at == NEVER and state.outgoing is None
         self.state = state._replace(
-            portfolio=portfolio, offer_at=min(state.offer_at, self.next_period())
+            portfolio=portfolio,
+            offer_at=min(state.offer_at, self.next_period()),
+            since_ms=self.now_ms if is_new else state.since_ms,
         )
 
     def next_period(self) -> Millis:

@@ -133,6 +133,11 @@ contract = group(
         "list": Entry(f"{_HERE}.contract.list", "List all contracts.", _CONTRACTS),
         "show": Entry(f"{_HERE}.contract.show", "Show terms and documents.", _CONTRACTS),
         "verify": Entry(f"{_HERE}.contract.verify", "Verify all documents.", _CONTRACTS),
+        "simulate": Entry(
+            f"{_HERE}.contract.simulate",
+            "Simulate federations that trade load by contracts.",
+            "Simulation",
+        ),
     },
 )
 
@@ -142,6 +147,8 @@ ledger = group(
     {
         "show": Entry(f"{_HERE}.ledger.show", "Show what was settled and what is owed."),
         "verify": Entry(f"{_HERE}.ledger.verify", "Find every mistake in a ledger."),
+        "pay": Entry(f"{_HERE}.ledger.pay", "Record a payment to the partner."),
+        "confirm": Entry(f"{_HERE}.ledger.confirm", "Sign what the partner has signed."),
         "export": Entry(f"{_HERE}.ledger.export", "Write a ledger into a file."),
     },
 )

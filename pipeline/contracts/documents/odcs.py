@@ -9,8 +9,8 @@ from typing import Final
 
 from pipeline import durations, sizes
 from pipeline.contracts.agreement import Agreement
+from pipeline.contracts.documents.quantities import format_rate, format_time
 from pipeline.contracts.documents.terms_json import decimal_text
-from pipeline.contracts.documents.terms_yaml import format_rate, format_time
 from pipeline.contracts.negotiation.chain import Negotiation
 from pipeline.contracts.negotiation.states import State
 from schemas.json_value import Json, JsonObject

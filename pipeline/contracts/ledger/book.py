@@ -1,6 +1,6 @@
 """Book of a contract: how far its ledger is, and which entry may come next."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -15,10 +15,18 @@ from pipeline.contracts.ledger.entries import (
     Settlement,
     entry_digest,
 )
-from pipeline.contracts.ledger.usage import Count, Period, Settled, Usage, settle, total_units
+from pipeline.contracts.ledger.usage import (
+    NOTHING_COUNTED,
+    Count,
+    Period,
+    Settled,
+    Usage,
+    settle,
+    total_units,
+)
 from pipeline.contracts.money import EXACT, Currency, Money
 from pipeline.contracts.negotiation.chain import Negotiation
-from pipeline.contracts.terms import Contract, ContractId, PartyId
+from pipeline.contracts.terms import Contract, ContractId, PartyId, TaskId
 from pipeline.errors import RefusedError
 from pipeline.ids import Millis
 
@@ -73,7 +81,7 @@ def settlement(
     negotiation: Negotiation,
     period: Period,
     usages: Iterable[Usage],
-    counted: dict[str, Count],
+    counted: Mapping[TaskId, Count],
 ) -> Settlement:
     """The entry that settles a period.
 
@@ -91,7 +99,7 @@ def settlement(
     tolerance = agreement.settlement.tolerance
     lines = []
     for usage in sorted(usages, key=lambda one: one.task):
-        count = counted.get(usage.task, Count(0, 0))
+        count = counted.get(usage.task, NOTHING_COUNTED)
         lines.append(Line(usage, count, settle(usage, count, tolerance)))
     price = agreement.contract.price
     entry = Settlement(book.next_place, period, price.currency, tuple(lines))
@@ -183,8 +191,7 @@ def _in_force(negotiation: Negotiation, period: Period, where: str) -> Agreement
 
 
 def _check_currency(currency: Currency, negotiation: Negotiation, where: str) -> None:
-    agreed = {one.contract.price.currency for one in negotiation.agreed}
-    if currency not in agreed:
+    if currency != negotiation.agreed[-1].contract.price.currency:  # renewals keep it
         raise RefusedError(f"{currency} is not the currency of the contract", place=where)
 
 

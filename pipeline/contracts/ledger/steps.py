@@ -8,7 +8,7 @@ Only then anything is owed. Both keep the entry. The steps of a payment are the 
 signs first.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pipeline.contracts.documents.signed import Signed, check_new, sign
@@ -27,7 +27,7 @@ from pipeline.contracts.money import Money
 from pipeline.contracts.negotiation.acts import check_format
 from pipeline.contracts.negotiation.chain import Negotiation
 from pipeline.contracts.negotiation.steps import Signer
-from pipeline.contracts.terms import ContractId
+from pipeline.contracts.terms import ContractId, TaskId
 from pipeline.errors import InputError, RefusedError
 from pipeline.ids import Millis
 from schemas.json_value import Json, JsonObject, list_of, number_of, object_of, text_of
@@ -101,7 +101,7 @@ def answer(
     book: Book,
     negotiation: Negotiation,
     invoiced: Invoice,
-    counted: dict[str, Count],
+    counted: Mapping[TaskId, Count],
     signer: Signer,
 ) -> SignedEntry:
     """The entry that settles an invoice, signed by the buyer.

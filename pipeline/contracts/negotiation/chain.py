@@ -63,10 +63,10 @@ class Negotiation:
 
     @property
     def until_ms(self) -> Millis | None:
-        """End of what was agreed; None: nothing was."""
+        """End of what was agreed last, or of the notice; None: nothing was agreed."""
         if self.ends_at_ms is not None or not self.agreed:
             return self.ends_at_ms
-        return Millis(max(one.contract.until_ms for one in self.agreed))
+        return self.agreed[-1].contract.until_ms
 
     @property
     def latest(self) -> Agreement:
@@ -101,11 +101,15 @@ class Negotiation:
         return found
 
     def in_force(self, at_ms: Millis) -> Agreement | None:
-        """The terms that hold at a time, which may be past; None: none do."""
+        """The terms that hold at a time, which may be past; None: none do.
+
+        Those of a renewal take the place of earlier ones when they begin, also of a longer
+        duration.
+        """
         if self.ends_at_ms is not None and at_ms >= self.ends_at_ms:
             return None
-        holding = (one for one in reversed(self.agreed) if one.contract.is_in_force(at_ms))
-        return next(holding, None)
+        begun = [one for one in self.agreed if one.contract.from_ms <= at_ms]
+        return begun[-1] if begun and begun[-1].contract.is_in_force(at_ms) else None
 
 
 def read_chain(
@@ -214,8 +218,13 @@ def _proposed(now: Negotiation, act: Proposal, signed: Signed, place: str) -> Ne
         raise RefusedError("its terms are about other participants", place=place)
     if event is Event.COUNTERED:
         _check_turn(now, signed.by, place)
-    if now.agreed and contract.buyer != now.agreed[-1].contract.buyer:
-        raise RefusedError("a renewal keeps buyer and seller", place=place)
+    before = now.agreed[-1].contract if now.agreed else contract
+    if (before.buyer, before.price.currency) != (contract.buyer, contract.price.currency):
+        raise RefusedError(
+            "a renewal keeps buyer, seller and currency",
+            place=place,
+            hint="for another direction or currency make another contract.",
+        )
     if now.agreed and contract.from_ms < signed.at_ms - SKEW_MAX_MS:
         raise RefusedError(
             "a renewal begins in the past",

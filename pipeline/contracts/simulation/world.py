@@ -44,7 +44,7 @@ class World:
         self._watch = watch
         self._places: Mapping[PartyId, int] = {one.me: at for at, one in enumerate(participants)}
         self._strange: dict[int, Stepping] = {}
-        self._away: set[int] = set()
+        self._away: dict[int, tuple[Millis, Millis]] = {}
         self._queue: list[tuple[int, int, int, Event]] = []
         self._entries = 0
         self._wakes: list[int] = [NEVER] * len(self.states)
@@ -59,19 +59,9 @@ class World:
         """Let a participant act otherwise than the protocol says."""
         self._strange[self._places[party]] = stepping
 
-    def set_away(self, party: PartyId, *, away: bool) -> None:
-        """Stop a participant, or let it go on: while it is away it gets nothing."""
-        at = self._places[party]
-        if away:
-            self._away.add(at)
-        else:
-            self._away.discard(at)
-            self._wakes[at] = NEVER
-            self._wake(at, wake_ms(self.states[at]))
-
-    def is_away(self, party: PartyId) -> bool:
-        """Whether a participant is stopped."""
-        return self._places[party] in self._away
+    def leave(self, party: PartyId, from_ms: Millis, until_ms: Millis) -> None:
+        """Stop a participant between two times: it gets no message, and does nothing."""
+        self._away[self._places[party]] = (from_ms, until_ms)
 
     def happen(self, party: PartyId, event: Event, at_ms: Millis) -> None:
         """Schedule an event of a participant."""
@@ -89,10 +79,20 @@ class World:
                 if self._wakes[at] != at_ms:
                     continue
                 self._wakes[at] = NEVER
-            if at not in self._away:
-                self.now_ms = Millis(at_ms)
+            self.now_ms = Millis(at_ms)
+            if at not in self._away or not self._is_away(at, event):
                 self._step(at, event)
         self.now_ms = max(self.now_ms, end_ms) if end_ms != NEVER else self.now_ms
+
+    def _is_away(self, at: int, event: Event) -> bool:
+        """Whether a participant misses an event; a tick it gets when it is back."""
+        from_ms, until_ms = self._away[at]
+        if not from_ms <= self.now_ms < until_ms:
+            return False
+        if event is _TICK:
+            self._put(until_ms, at, event)
+            self._wakes[at] = until_ms
+        return True
 
     def _step(self, at: int, event: Event) -> None:
         strange = self._strange.get(at)

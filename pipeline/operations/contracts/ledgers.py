@@ -76,19 +76,23 @@ class Ledgers:
         totals = statement(entries, buyer, opening.amount if opening else Decimal(0))
         return Ledger(contract, own, partner, totals, tuple(problems))
 
-    def accounts(self) -> tuple[Account, ...]:
-        """What is owed between the participant and each partner, by currency.
+    def accounts(self) -> tuple[tuple[Account, ...], tuple[str, ...]]:
+        """What is owed between the participant and each partner, by currency; and what is wrong.
 
-        What was owed for entries that were removed from the catalog is the opening balance.
+        What was owed for entries that were removed from the catalog is the opening balance. A
+        contract whose documents are wrong owes nothing; it is among what is wrong.
         """
-        rows = []
+        rows, problems = [], []
         for listed in self.negotiating.list():
+            if listed.contract is None:
+                problems.append(f"contract {listed.key}: {listed.problem}")
             if listed.contract is None or not listed.contract.agreed:
                 continue
             found = self.read(listed.key)
+            problems += [f"ledger of {listed.key}: {one}" for one in found.problems]
             terms = found.contract.agreed[-1].contract
             rows.append((terms.buyer, terms.seller, terms.price.currency, found.statement))
-        return accounts(rows)
+        return accounts(rows), tuple(problems)
 
     def file(self, key: ContractKey) -> LedgerFile:
         """The participant's copy as a file.
@@ -122,7 +126,10 @@ class Ledgers:
         known = {0: Book(key.contract), stored.start.count: stored.start}
         start = known.get(file.start.count, file.start)
         findings = list(verify_file(file, start, contract, ring))
-        if file.end.count == stored.end.count and file.end != stored.end:
+        if file.end.count > stored.end.count:
+            text = f"the copy of {me} in the catalog ends before it, with entry {stored.end.count}"
+            findings.append(Finding(stored.end.count + 1, text))
+        elif file.end.count == stored.end.count and file.end != stored.end:
             findings.append(Finding(file.end.count, "the catalog has another last entry"))
         return tuple(findings)
 

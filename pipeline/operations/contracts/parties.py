@@ -71,7 +71,10 @@ class Parties:
         before = self._own()
         endorser = None if revoke else self.private(before)
         key = self.folder.following(self.party)
-        if key is None or before.find(key.id) is not None:
+        if key is not None and before.find(key.id) is not None:  # a change that was interrupted
+            self.folder.install(self.party)
+            key = None
+        if key is None:
             key = key_from_seed(seed())
             self.folder.prepare(self.party, key)
         after = before.rotated(key, self.clock.now_ms(), endorser)

@@ -2,30 +2,29 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from brokers.versioned_store import Delete
 from pipeline.catalog.contracts import ContractKey
 from pipeline.contracts.documents.terms_yaml import write_terms
-from pipeline.contracts.ledger.steps import answer, countersign, invoice, read_invoice
 from pipeline.contracts.ledger.usage import Period
-from pipeline.contracts.negotiation.chain import Negotiation
 from pipeline.contracts.terms import PartyId
 from pipeline.ids import Millis, ParticipantId
 from pipeline.names import Znodes
 from pipeline.operations.contracts.key_files import KeyFolder
 from pipeline.operations.contracts.negotiating import Negotiating
 from pipeline.operations.contracts.parties import Parties
+from pipeline.operations.contracts.settling import Settling
 from pipeline.system_clock import SystemClock
 from tests.unit.cli.conftest import Called, Caller
 from tests.unit.cli.twins import opener
-from tests.unit.contracts.ledger.entries_of import COUNTED, TASK, usage
+from tests.unit.contracts.ledger.entries_of import COUNTED, usage
 from tests.unit.contracts.parties import ALICE, BOB, DAY_MS, LOAD, PERIOD_MS, terms
 from tests.unit.deploy.twins import World
 
 As = Callable[..., Called]
+TO_BOB, TO_ALICE = ContractKey(BOB, LOAD), ContractKey(ALICE, LOAD)
 
 
 def now_ms() -> int:
@@ -187,28 +186,16 @@ def test_the_first_use_of_a_key_is_confirmed_and_another_key_is_refused(
 
 def settle(world: World, number: int) -> None:
     """Settle a period, by both."""
-    found: dict[PartyId, tuple[Negotiating, Negotiation, Any]] = {}
-    for party, partner in ((ALICE, BOB), (BOB, ALICE)):
+    settling = {}
+    for party in (ALICE, BOB):
         parties = Parties(party, world.catalog, KeyFolder(folder(party)), _Now(now_ms()))
-        negotiating = Negotiating(parties, lambda _: None)
-        contract, signer, _ = negotiating.read(ContractKey(partner, LOAD))
-        found[party] = negotiating, contract, signer
-    _, contract, buyer = found[ALICE]
-    _, _, seller = found[BOB]
+        settling[party] = Settling(Negotiating(parties, lambda _: None))
+    contract, _, _ = settling[BOB].negotiating.read(TO_ALICE)
     start = contract.agreed[0].contract.from_ms + number * PERIOD_MS
-    period = Period.containing(Millis(start), PERIOD_MS)
-    ledgers = world.catalog.ledgers
-    to_bob, to_alice = ContractKey(BOB, LOAD), ContractKey(ALICE, LOAD)
-    signed = invoice(contract, period, (usage(),), seller)
-    ledgers.invoice(BOB, to_alice, signed.text())
-    invoiced = read_invoice(signed, contract, buyer)
-    book = ledgers.read(ALICE, to_bob).end
-    half = answer(book, contract, invoiced, {TASK: COUNTED}, buyer)
-    ledgers.sign(ALICE, to_bob, half.text(), book)
-    whole = countersign(ledgers.read(BOB, to_alice).end, contract, half, invoiced, seller)
-    after = book.after(whole.entry, ALICE)
-    ledgers.append(BOB, to_alice, whole.text(), after)
-    ledgers.append(ALICE, to_bob, whole.text(), after)
+    settling[BOB].invoice(TO_ALICE, Period.containing(Millis(start), PERIOD_MS), (usage(),))
+    settling[ALICE].answer(TO_BOB, lambda _, tasks: dict.fromkeys(tasks, COUNTED))
+    settling[BOB].countersign(TO_ALICE)
+    settling[ALICE].countersign(TO_BOB)
 
 
 class _Now:
@@ -238,7 +225,12 @@ def test_a_ledger_is_shown_verified_and_exported(call: As, world: World) -> None
     shown = call(ALICE, "ledger", "show", "load-2027", "-o", "json").data
     assert (shown["periods"], shown["owed"], shown["problems"]) == (3, "0.15", [])
     assert "0.15 EUR" in call(ALICE, "ledger", "show", "load-2027").out
-    (account,) = call(BOB, "ledger", "show", "-o", "json").data["accounts"]
+    data = call(BOB, "ledger", "show", "-o", "json").data
+    assert [(one["party"], one["balance"]) for one in data["balances"]] == [
+        ("alice", "-0.15"),
+        ("bob", "0.15"),
+    ]
+    (account,) = data["accounts"]
     assert (account["buyer"], account["seller"], account["owed"]) == ("alice", "bob", "0.15")
     assert "3 entries, right" in call(BOB, "ledger", "verify", "load-2027").out
 
@@ -268,6 +260,50 @@ def test_exported_entries_are_removed_and_what_is_owed_remains(call: As, world: 
     assert "1 entry, right" in call(ALICE, "ledger", "verify", "load-2027").out
     assert "3 entries, right" in call(BOB, "ledger", "verify", "load-2027").out
     assert call(ALICE, "ledger", "verify", "load-2027", "--file", "a.jsonl").code == 0
+
+
+def test_a_payment_is_recorded_by_one_and_confirmed_by_the_other(call: As, world: World) -> None:
+    """Until then nothing is less owed."""
+    agreed(call)
+    settle(world, 0)
+    paid = call(ALICE, "ledger", "pay", "load-2027", "0.04", "--reference", "transfer 1")
+    assert "entry 2 of load-2027: 0.04 EUR paid; waits for bob" in paid.out
+    assert call(ALICE, "ledger", "pay", "load-2027", "1").code == 75
+    assert call(ALICE, "ledger", "pay", "load-2027", "1e3").code == 64
+    assert call(BOB, "ledger", "show", "load-2027", "-o", "json").data["owed"] == "0.05"
+    refused = call(BOB, "ledger", "confirm", "load-2027")
+    assert "alice has paid 0.04 EUR, 'transfer 1'" in refused.err
+    assert refused.code == 65
+    assert call(BOB, "ledger", "confirm", "load-2027", "--yes", "-o", "json").data["signed"] == 2
+    assert "nothing of load-2027 waits" in call(BOB, "ledger", "confirm", "load-2027").out
+    assert call(BOB, "ledger", "show", "load-2027", "-o", "json").data["owed"] == "0.01"
+    assert "nothing" in call(ALICE, "ledger", "confirm", "load-2027").out
+    assert call(ALICE, "ledger", "show", "load-2027", "-o", "json").data["owed"] == "0.01"
+
+
+def test_a_file_that_is_ahead_of_the_catalog_is_named(call: As, world: World) -> None:
+    """The catalog has lost entries, or is behind."""
+    agreed(call)
+    settle(world, 0)
+    assert call(BOB, "ledger", "export", "load-2027", "b.jsonl").code == 0
+    znodes, alice = Znodes(""), ParticipantId(ALICE)
+    for path in (znodes.ledger_entry(alice, BOB, LOAD, 1), znodes.ledger(alice, BOB, LOAD)):
+        world.store.apply((Delete(path, None),))
+    wrong = call(ALICE, "ledger", "verify", "load-2027", "--file", "b.jsonl")
+    assert wrong.code == 65
+    assert "copy of alice in the catalog ends before it, with entry 0" in wrong.err
+
+
+def test_a_contract_that_is_wrong_is_named_beside_the_accounts(call: As, world: World) -> None:
+    """It owes nothing."""
+    agreed(call)
+    settle(world, 0)
+    world.store.apply((Delete(Znodes("").contract(ParticipantId(ALICE), BOB, LOAD), None),))
+    shown = call(BOB, "ledger", "show", "-o", "json").data
+    assert shown["accounts"] == []
+    assert "follow one that is missing" in shown["problems"][0]
+    (listed,) = call(BOB, "contract", "list", "-o", "json").data["contracts"]
+    assert "follow one that is missing" in listed["problem"]
 
 
 def test_a_changed_copy_in_the_catalog_is_found(call: As, world: World) -> None:

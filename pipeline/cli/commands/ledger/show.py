@@ -7,7 +7,7 @@ from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
 from pipeline.cli.table import Table
 from pipeline.contracts.documents.terms_json import decimal_text
-from pipeline.contracts.ledger.statements import Account
+from pipeline.contracts.ledger.statements import Account, balances
 from pipeline.operations.contracts.ledgers import Ledger, Ledgers
 from schemas.json_value import Encodable, JsonObject
 
@@ -33,7 +33,7 @@ def command(session: Session, name: str | None, *, yes: bool) -> None:
         contracts = negotiating(session, connections, yes=yes)
         ledgers = Ledgers(contracts)
         if name is None:
-            _show_accounts(session, ledgers.accounts())
+            _show_accounts(session, *ledgers.accounts())
             return
         found = ledgers.read(contracts.find(name))
     for problem in found.problems:
@@ -41,7 +41,11 @@ def command(session: Session, name: str | None, *, yes: bool) -> None:
     _show_statement(session, found)
 
 
-def _show_accounts(session: Session, accounts: tuple[Account, ...]) -> None:
+def _show_accounts(
+    session: Session, accounts: tuple[Account, ...], problems: tuple[str, ...]
+) -> None:
+    for problem in problems:
+        session.printer.note(f"wrong: {problem}")
     rows: list[JsonObject] = [
         {
             "buyer": one.buyer,
@@ -56,7 +60,12 @@ def _show_accounts(session: Session, accounts: tuple[Account, ...]) -> None:
     ]
     cells = tuple(tuple(str(row[name]) for name in _ACCOUNTS) for row in rows)
     table = Table(_ACCOUNTS, cells, "no contract was agreed on", frozenset(_ACCOUNTS[3:]))
-    session.printer.show({"accounts": rows}, table)
+    totals: list[JsonObject] = [
+        {"party": party, "currency": currency, "balance": decimal_text(amount)}
+        for (party, currency), amount in sorted(balances(accounts).items())
+    ]
+    data: dict[str, Encodable] = {"accounts": rows, "balances": totals, "problems": list(problems)}
+    session.printer.show(data, table)
 
 
 def _show_statement(session: Session, found: Ledger) -> None:

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from pipeline.contracts.agreement import Agreement, SettlementTerms
 from pipeline.contracts.documents.canonical import canonical
+from pipeline.contracts.documents.quantities import parse_time
 from pipeline.contracts.documents.terms_json import (
     decimal_text,
     decode_agreement,
     encode_agreement,
     read_decimal,
 )
-from pipeline.contracts.documents.terms_yaml import parse_time, read_terms, write_terms
+from pipeline.contracts.documents.terms_yaml import read_terms, write_terms
 from pipeline.contracts.terms import (
     Clauses,
     Contract,

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pipeline.contracts.documents.keys import Signature
 from pipeline.contracts.documents.parties import SKEW_MAX_MS
 from pipeline.contracts.documents.signed import Signed, read_signed, sign
+from pipeline.contracts.money import Currency
 from pipeline.contracts.negotiation.acts import Acceptance, Cancellation, Proposal, encode_act
 from pipeline.contracts.negotiation.chain import Negotiation, follow, read_chain
 from pipeline.contracts.negotiation.states import State
@@ -46,6 +47,7 @@ from tests.unit.contracts.parties import (
 
 CHEAPER = terms(price=Price(EUR, Decimal("0.003")))
 LATER = Millis(NOW + DAY_MS)
+IN_DOLLARS = terms(price=Price(Currency("USD"), Decimal(1)))
 LONGER = terms(from_ms=LATER, until_ms=Millis(NOW + 60 * DAY_MS))
 
 
@@ -79,6 +81,16 @@ def test_a_renewal_holds_from_its_begin() -> None:
     assert after.until_ms == LONGER.contract.until_ms
     lapsed = open_one.at(Millis(NOW + 3 + ANSWER_WITHIN_MS))
     assert (lapsed.state, lapsed.open, lapsed.agreed) == (State.ACTIVE, None, (terms(),))
+
+
+def test_a_renewal_may_end_earlier() -> None:
+    """The terms before it do not come back."""
+    shorter = terms(from_ms=LATER, until_ms=Millis(LATER + DAY_MS))
+    before = renew(active(), shorter, signer(BOB, NOW + 2), ANSWER_WITHIN_MS)[1]
+    after = accept(before, signer(ALICE, NOW + 3))[1]
+    assert after.in_force(LATER) == shorter
+    assert after.in_force(Millis(LATER + DAY_MS)) is None
+    assert after.at(Millis(LATER + DAY_MS)).state is State.ENDED
 
 
 def test_a_cancelled_contract_goes_on_until_its_notice_is_over() -> None:
@@ -134,8 +146,12 @@ LAPSED = NOW + ANSWER_WITHIN_MS + 1
         (lambda: propose(Negotiation(LOAD), terms(id="x"), signer(BOB), 9), "of contract x"),
         (lambda: propose(Negotiation(LOAD), terms(buyer=EVE), signer(ALICE), 9), "other partic"),
         (lambda: propose(Negotiation(LOAD), terms(), signer(ALICE), 0), "the time to answer"),
-        (lambda: renew(active(), terms(buyer=BOB, seller=ALICE), signer(BOB), 99), "buyer and sel"),
+        (
+            lambda: renew(active(), terms(buyer=BOB, seller=ALICE), signer(BOB), 99),
+            "a renewal keeps",
+        ),
         (lambda: renew(active(), terms(), signer(BOB, NOW + DAY_MS), 99), "begins in the past"),
+        (lambda: renew(active(), IN_DOLLARS, signer(BOB), 99), "buyer, seller and currency"),
         (lambda: renew(proposed(), LONGER, signer(BOB), 99), "proposed cannot be renewal"),
         (lambda: cancel(*act_at(active(), BOB), "two\nlines"), "one line"),
         (lambda: accept(*act_at(proposed(), BOB, NOW - SKEW_MAX_MS - 1)), "in the future"),
