@@ -384,11 +384,12 @@ class Performer:
 
     def _release(self, effect: ReleaseFragment) -> None:
         """Release a fragment; if the catalog does not answer, its next read asks for it again."""
-        fragment, owner, context = effect.fragment, effect.owner, self._context
-        if context.catalog.owners.release(fragment, owner):
-            why = "for want of room" if effect.to is None else f"for node {effect.to}"
+        fragment, leaving, context = effect.fragment, effect.leaving, self._context
+        owner, to = leaving.owner, leaving.to
+        if context.catalog.owners.release(fragment, leaving):
+            why = "for want of room" if to is None else f"for node {to}"
             _log.info("released %s, epoch %d", why, owner.epoch, extra=_label(fragment))
-            context.log(released(fragment, owner, effect.to, context.clock.now_ms()))
+            context.log(released(fragment, owner, to, context.clock.now_ms()))
 
     def _report(self, effect: PublishStatus) -> None:
         """Report a status; until this node has read the lane's counts, the last ones remain."""

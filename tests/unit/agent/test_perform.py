@@ -52,7 +52,7 @@ from pipeline.trimming.readers import ReadersInCatalog
 from tests.conftest import WaitFor
 from tests.unit.agent.performers import DEPLOYED, LANE, LIFE, MOVING, NETWORK, NODE, PLAN, RUN, Node
 from tests.unit.agent.support import LEFT, fresh_marker
-from tests.unit.catalog.support import NOTHING_READ
+from tests.unit.catalog.support import NOTHING_READ, leaving
 
 
 def test_a_start_claims_the_fragment_and_runs_its_lane_until_it_is_stopped(
@@ -318,6 +318,7 @@ def test_a_release_removes_the_owner(make_node: Callable[[Exception | None], Nod
     owner = node.catalog.owners.get(NETWORK, MOVING.fragment)
     assert owner is not None
     for other in (replace(owner, epoch=Epoch(9)), owner):
-        node.performer.perform(ReleaseFragment(MOVING, other, NodeId("there")))
+        found = leaving(node.catalog, other, MOVING)
+        node.performer.perform(ReleaseFragment(MOVING, found))
         left = node.catalog.owners.get(NETWORK, MOVING.fragment)
         assert (left is None) == (other is owner)

@@ -28,6 +28,7 @@ from tests.unit.catalog.support import (
     TOLLS,
     deployed,
     fragment,
+    leaving,
     network,
     network_version,
     node,
@@ -217,7 +218,7 @@ def test_a_release_leaves_the_fragment_to_others() -> None:
     catalog.statuses.report(replace(NOTHING_READ, last_error="gone"))
     owner, revision = catalog.owners.get(TOLLS, MOVING), catalog.networks.revision(ME)
     assert owner is not None
-    assert catalog.owners.release(RELEASED, owner)
+    assert catalog.owners.release(RELEASED, leaving(catalog, owner))
     assert catalog.owners.get(TOLLS, MOVING) is None
     assert catalog.networks.revision(ME) == revision + 1
     status = catalog.statuses.get(TOLLS, MOVING)
@@ -237,12 +238,13 @@ def test_only_the_present_owner_can_release() -> None:
     second = catalog.owners.get(TOLLS, MOVING)
     assert first is not None
     assert second is not None
-    assert not catalog.owners.release(RELEASED, first)
+    assert not catalog.owners.release(RELEASED, leaving(catalog, first))
     assert catalog.owners.get(TOLLS, MOVING) == second
-    assert catalog.owners.release(RELEASED, second)
-    assert not catalog.owners.release(RELEASED, second)
+    last = leaving(catalog, second)
+    assert catalog.owners.release(RELEASED, last)
+    assert not catalog.owners.release(RELEASED, last)
     catalog.networks.remove(TOLLS, None)
-    assert not catalog.owners.release(RELEASED, second)
+    assert not catalog.owners.release(RELEASED, last)
 
 
 class LateReader(MemoryStore):
@@ -271,7 +273,7 @@ def test_a_claim_during_a_release_wins() -> None:
     mine = Catalog(store, Znodes())
     store.between = lambda: catalog.owners.claim(TOLLS, MOVING, node(NODE2), NOW)
     assert owner is not None
-    assert not mine.owners.release(RELEASED, owner)
+    assert not mine.owners.release(RELEASED, leaving(catalog, owner))
     found = catalog.owners.get(TOLLS, MOVING)
     assert found is not None
     assert (found.node, found.epoch) == (NODE2, 2)
