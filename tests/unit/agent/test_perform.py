@@ -11,6 +11,7 @@ from pipeline.agent.effects import (
     Rehearse,
     ReleaseFragment,
     SendActivity,
+    StartLane,
     StopLane,
     WatchTopics,
 )
@@ -100,6 +101,46 @@ def test_a_claim_of_what_a_lost_node_owned_begins_a_takeover(
     assert (taken.lane, taken.run, taken.takeover.source) == (LANE, RUN, "lost")
     assert taken.takeover.noticed is None
     node.stop()
+
+
+@pytest.mark.parametrize(
+    ("before", "refused", "expected"),
+    [
+        (None, False, [False, False]),
+        (None, True, [False, True]),
+        (NODE.node, False, [True, True]),
+        (NodeId("lost"), False, [True, True]),
+    ],
+    ids=["released", "released and refused", "own", "lost"],
+)
+def test_with_amnesia_a_fragment_that_was_released_has_its_state_built(
+    make_node: Callable[[Exception | None], Node],
+    wait_for: WaitFor,
+    before: NodeId | None,
+    refused: bool,  # noqa: FBT001 - a parameter of the test
+    expected: list[bool],
+) -> None:
+    """Nothing has failed. If it cannot be built, the next start begins without it.
+
+    A server that does not answer is no failure of the start.
+    """
+    error = RefusedError("removed") if refused else UnavailableError("away")
+    node = make_node(error)
+    if before is not None:
+        owner = replace(NODE, node=before)
+        node.catalog.owners.claim(NETWORK, MOVING.fragment, owner, Millis(0))
+    deployed = replace(DEPLOYED, record=replace(DEPLOYED.record, amnesia=True))
+    for number, is_amnesiac in enumerate(expected, 1):
+        node.performer.perform(StartLane(LANE, RUN, deployed, PLAN.fragments[0]))
+        wait_for(
+            lambda number=number: (
+                sum(isinstance(one, LaneStopped) for one in node.events) == number
+            ),
+            "the end of the lane",
+        )
+        assert node.lanes[-1].settings.amnesia is is_amnesiac
+    ends = [one.retry for one in node.events if isinstance(one, LaneStopped)]
+    assert ends == ([True, False] if refused else [True, True])
 
 
 def test_a_marker_of_a_newer_format_is_refused_before_the_claim(
