@@ -6,6 +6,7 @@ A claim makes a node the owner, a release ends that, for the node that is to run
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from brokers.versioned_store import Operation
 from pipeline.catalog.claim_steps import (
     check_participant,
     claim_step,
@@ -30,7 +31,7 @@ from pipeline.catalog.records import (
 from pipeline.catalog.retrying import ATTEMPTS_MAX, LOST, retrying
 from pipeline.catalog.snapshot import Leaving
 from pipeline.catalog.transfers import without_transfers
-from pipeline.errors import RetryError
+from pipeline.errors import RetryError, UnavailableError
 from pipeline.ids import (
     NO_EPOCH,
     Epoch,
@@ -130,7 +131,7 @@ class Owners:
             claiming = claim_step(znodes, named, claimed, found)
             moves = without_transfers(found, of_transfers, lambda one: one.id == named)
             try:
-                records.store.apply((*claiming, *moves))
+                self._apply((*claiming, *moves), of_owner, claimed)
             except LOST:
                 now = records.values(*was, of_transfers)
                 if any(now.get(path) != found.get(path) for path in was):
@@ -142,6 +143,18 @@ class Owners:
         raise RetryError(
             f"epoch {epoch} was claimed concurrently, or the fragment was changed", place=place
         )
+
+    def _apply(self, operations: tuple[Operation, ...], path: str, claimed: OwnerRecord) -> None:
+        """Apply a claim; one that is there although its answer was lost has succeeded.
+
+        Raises:
+            UnavailableError: it is not there, or whether it is cannot be read.
+        """
+        try:
+            self.records.store.apply(operations)
+        except UnavailableError:
+            if self.records.read(OwnerRecord, path) != claimed:
+                raise
 
     def _is_up(
         self,

@@ -12,7 +12,7 @@ from brokers.versioned_store import Operation
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.fragment_status import LaneState
 from pipeline.catalog.records import NodeRecord, OwnerRecord
-from pipeline.errors import RefusedError, RetryError
+from pipeline.errors import RefusedError, RetryError, UnavailableError
 from pipeline.ids import NO_EPOCH, Epoch, FragmentId, NodeId, ParticipantId
 from pipeline.names import Znodes
 from tests.memory_store import MemoryStore, MemoryTree
@@ -277,6 +277,37 @@ def test_a_claim_during_a_release_wins() -> None:
     found = catalog.owners.get(TOLLS, MOVING)
     assert found is not None
     assert (found.node, found.epoch) == (NODE2, 2)
+
+
+class LostAnswers(MemoryStore):
+    """A session whose next step has no answer; it is executed or not."""
+
+    executes = True
+
+    def apply(self, operations: tuple[Operation, ...]) -> None:
+        """No answer comes in time."""
+        if self.executes:
+            super().apply(operations)
+        raise UnavailableError("no answer")
+
+
+def test_a_claim_whose_answer_is_lost_is_read_back() -> None:
+    """The node owns the fragment if the claim was executed; else the error says that it failed."""
+    tree = MemoryTree()
+    _, catalog = session(tree)
+    deployed(catalog)
+    catalog.owners.claim(TOLLS, MOVING, node(NODE2), NOW)
+    store = LostAnswers(tree)
+    mine = Catalog(store, Znodes())
+    claim = mine.owners.claim(TOLLS, MOVING, node(), NOW)
+    assert claim.before is not None
+    assert (claim.epoch, claim.before.node) == (2, NODE2)
+    store.executes = False
+    with pytest.raises(UnavailableError):
+        mine.owners.claim(TOLLS, MOVING, node(), NOW)
+    found = catalog.owners.get(TOLLS, MOVING)
+    assert found is not None
+    assert (found.node, found.epoch) == (NODE1, 2)
 
 
 def test_a_drained_node_claims_only_what_it_owns() -> None:
