@@ -1,5 +1,6 @@
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -132,15 +133,15 @@ def test_with_amnesia_a_fragment_that_was_released_has_its_state_built(
     deployed = replace(DEPLOYED, record=replace(DEPLOYED.record, amnesia=True))
     for number, is_amnesiac in enumerate(expected, 1):
         node.performer.perform(StartLane(LANE, RUN, deployed, PLAN.fragments[0]))
-        wait_for(
-            lambda number=number: (
-                sum(isinstance(one, LaneStopped) for one in node.events) == number
-            ),
-            "the end of the lane",
-        )
+        wait_for(partial(_have_ended, node, number), "the end of the lane")
         assert node.lanes[-1].settings.amnesia is is_amnesiac
     ends = [one.retry for one in node.events if isinstance(one, LaneStopped)]
     assert ends == ([True, False] if refused else [True, True])
+
+
+def _have_ended(node: Node, number: int) -> bool:
+    """Whether so many runs of lanes have."""
+    return sum(isinstance(one, LaneStopped) for one in node.events) == number
 
 
 def test_a_marker_of_a_newer_format_is_refused_before_the_claim(
