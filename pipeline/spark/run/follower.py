@@ -128,7 +128,7 @@ class Follower:
             before,
         )
         self._place, self._label = settings.place, str(settings.lane.fragment)
-        self._markers = FollowerMarkers(host.clock, settings.place)
+        self._markers = FollowerMarkers(settings.place)
         self._batch = NO_BATCH
         self._catch_ups = self._repeated = 0
         self._has_state = False
@@ -370,8 +370,8 @@ class Follower:
     def _answer(self, tail: MarkerTail, lowered: Lowered) -> Answer | None:
         """The next batch to repeat; None: the query is to end, or is taken over."""
         markers = self._markers
-        if markers.poll(tail, POLL_S):  # if batches take long, the next one is always there
-            self._repeated_all()
+        markers.poll(tail, POLL_S)
+        self._judge(tail)  # also if batches take long, and the next one is always there
         while not (self._stop.is_set() or self._ended or markers.has_grown):
             if self._handover.is_due(markers.running):
                 self._offer(lowered)
@@ -403,8 +403,8 @@ class Follower:
     def _next(self, tail: MarkerTail) -> CommitMarker | None:
         """What is expected of the next batch, if there is one."""
         found = self._markers.next(tail, self._start.most, runs=self._query is not None)
-        if self._markers.is_empty and tail.is_at_end:
-            self._repeated_all()
+        if self._markers.is_empty:
+            self._judge(tail)
         return found
 
     def _repeat(self, inspector: Inspector, rows: DataFrame, batch: int, engine: Engine) -> None:
@@ -432,13 +432,19 @@ class Follower:
         self._repairs.agrees(marker, results_of(at, marker))
         self._batch = BatchId(batch)
         self._repeated += 1
-        if self._markers.repeated() or self._repeated >= STEADY_BATCHES:
-            self._repeated_all()
+        self._markers.repeated()
 
     def _unlike(self, differs: _Differing) -> UnlikeOwnerError:
         """The error for a batch with another outcome; it names boxes once repairs do not help."""
         repairs = self._repairs.in_a_row if differs.repair is None else 0
         return unlike(differs.marker, differs.found, differs.lowered, repairs, self._place)
+
+    def _judge(self, tail: MarkerTail) -> None:
+        """Note that it is level, once it is."""
+        if self._course.is_level:
+            return
+        if self._repeated >= STEADY_BATCHES or self._markers.is_near(tail):
+            self._repeated_all()
 
     def _repeated_all(self) -> None:
         if not self._course.is_level and not self._repairs.is_in_doubt:

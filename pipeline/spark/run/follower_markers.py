@@ -2,7 +2,6 @@
 
 from typing import Final, NoReturn
 
-from pipeline.clock import Clock
 from pipeline.errors import BrokenInvariantError
 from pipeline.lanes.following import (
     Grow,
@@ -19,22 +18,21 @@ from pipeline.spark.run.marker_tail import MarkerTail
 
 POLL_S: Final = 0.05
 FAR_MS: Final = 3_000
-"""A follower is level with its owner when the batch that it has repeated is younger."""
+"""A follower is level with its owner when that has written what is left in less time. Both times
+are of the owner's clock: those of two machines are never compared."""
 FAR_BATCHES: Final = 5
-"""It is far behind when it would have to execute more batches, of which the first is older: to
-read what is missing at once takes two new queries."""
+"""It is far behind when it would have to execute more batches, written in a longer time: to read
+what is missing at once takes two new queries."""
 
 
 class FollowerMarkers:
     """The marker whose state a follower has, and those after it. Not thread-safe.
 
     Args:
-        clock: says how old a marker is.
         place: names the fragment.
     """
 
-    def __init__(self, clock: Clock, place: str) -> None:
-        self._clock = clock
+    def __init__(self, place: str) -> None:
         self._place = place
         self._waiting: list[CommitMarker] = []
         self._planned: Repeat | None = None
@@ -63,19 +61,33 @@ class FollowerMarkers:
         """Note that the state is that of a marker."""
         self.at, self.has_grown, self.is_whole = marker, False, True
 
-    def repeated(self) -> bool:
-        """Note that the planned batch was executed; returns whether its marker is young."""
+    def repeated(self) -> None:
+        """Note that the planned batch was executed."""
         if self._planned is None:
             raise BrokenInvariantError("a follower has executed a batch that was not planned")
         number = self._planned.number
         self.at = self._waiting[number - 1]
         del self._waiting[:number]
-        return self._clock.now_ms() - self.at.written_at_ms <= FAR_MS
 
-    def poll(self, tail: MarkerTail, within_s: float = 0.0) -> bool:
-        """Read what was written; returns whether at most one marker waits."""
+    def poll(self, tail: MarkerTail, within_s: float = 0.0) -> None:
+        """Read what was written."""
         self._waiting.extend(tail.next(0.0 if self._waiting else within_s))
-        return len(self._waiting) <= 1
+
+    def is_near(self, tail: MarkerTail) -> bool:
+        """Whether at most one marker waits, or the owner has written all that wait in a short time.
+
+        Markers that were not read yet count as many.
+        """
+        few = len(self._waiting) <= 1 or self._waits_ms(self.running) <= FAR_MS
+        return few and tail.is_at_end
+
+    def _waits_ms(self, since: CommitMarker) -> int:
+        """In which time the owner has written what waits since a marker; at least that.
+
+        An owner whose clock was set back, or that has another one than the owner before, has
+        written it in that time at most.
+        """
+        return abs(self._waiting[-1].written_at_ms - since.written_at_ms)
 
     def next(self, tail: MarkerTail, most: int, *, runs: bool) -> CommitMarker | None:
         """What is expected of the next batch; its markers wait until it is executed.
@@ -112,13 +124,10 @@ class FollowerMarkers:
         return not self._waiting
 
     def is_far_behind(self, tail: MarkerTail, most: int) -> bool:
-        """Whether the next batch was written long ago, and many wait."""
+        """Whether many batches wait, which the owner has written in a long time."""
         if not self._waiting:
             self.poll(tail, POLL_S)
-        if not self._waiting:
-            return False
-        behind_ms = self._clock.now_ms() - self._waiting[0].written_at_ms
-        if behind_ms <= FAR_MS or len(self._waiting) <= FAR_BATCHES:
+        if len(self._waiting) <= FAR_BATCHES or self._waits_ms(self._waiting[0]) <= FAR_MS:
             return False
         return repeats(self.running, self._waiting, most) > FAR_BATCHES
 
