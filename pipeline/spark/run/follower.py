@@ -300,10 +300,15 @@ class Follower:
     # --- following ------------------------------------------------------------------------------
 
     def _follow(self, tail: MarkerTail, lowered: Lowered) -> None:
-        """Repeat batches until the stop, which raises; until one differs, or it is far behind."""
+        """Repeat batches until the stop, which raises; or until what is newer is read at once.
+
+        So it is if a batch differs, if it is far behind, or if markers are missing.
+        """
         now_ms, inputs, markers = self._host.clock.now_ms, self._start.inputs, self._markers
         while True:
             first = self._await_first(tail)
+            if first is None:
+                return
             if markers.has_grown:
                 lowered, markers.has_grown = self._start.planned(markers.running), False
                 self._say("the owner reads more partitions: so does its query from now on")
@@ -322,12 +327,12 @@ class Follower:
             if not markers.has_grown:
                 return
 
-    def _await_first(self, tail: MarkerTail) -> CommitMarker:
-        """Wait for the first batch to repeat, while no query runs."""
+    def _await_first(self, tail: MarkerTail) -> CommitMarker | None:
+        """Wait for the first batch to repeat, while no query runs; None: markers are missing."""
         while not self._stop.is_set():
             self._watch_if_due()
             found = self._next(tail)
-            if found is not None:
+            if found is not None or self._markers.has_hole:
                 return found
             if self._handover.is_due(self._markers.running):  # the lane begins from the state
                 break
@@ -372,7 +377,7 @@ class Follower:
         markers = self._markers
         markers.poll(tail, POLL_S)
         self._judge(tail)  # also if batches take long, and the next one is always there
-        while not (self._stop.is_set() or self._ended or markers.has_grown):
+        while not (self._stop.is_set() or self._ended or self._cannot_go_on):
             if self._handover.is_due(markers.running):
                 self._offer(lowered)
             elif markers.is_far_behind(tail, self._start.most):
@@ -380,6 +385,11 @@ class Follower:
             elif (found := self._next(tail)) is not None:
                 return Answer(found.end, found.eviction_ms)
         return None
+
+    @property
+    def _cannot_go_on(self) -> bool:
+        """Whether the query that runs cannot execute the next batch."""
+        return self._markers.has_grown or self._markers.has_hole
 
     def _offer(self, lowered: Lowered) -> None:
         """Offer the query, and wait until it is taken over; else it ends."""

@@ -5,6 +5,7 @@ from typing import Final, NoReturn
 from pipeline.errors import BrokenInvariantError
 from pipeline.lanes.following import (
     Grow,
+    Hole,
     Lost,
     NotToFollowError,
     PassOver,
@@ -40,6 +41,8 @@ class FollowerMarkers:
         """The marker whose state the follower has; None: it has no state."""
         self.has_grown = False
         """Whether the query has to read more partitions before the next batch."""
+        self.has_hole = False
+        """Whether markers are missing before the next batch, which has to be read with them."""
         self.is_whole = True
         """Whether another follower may begin from the state; False: it is lost."""
 
@@ -59,7 +62,8 @@ class FollowerMarkers:
 
     def built(self, marker: CommitMarker) -> None:
         """Note that the state is that of a marker."""
-        self.at, self.has_grown, self.is_whole = marker, False, True
+        self.at, self.is_whole = marker, True
+        self.has_grown = self.has_hole = False
 
     def repeated(self) -> None:
         """Note that the planned batch was executed."""
@@ -76,10 +80,11 @@ class FollowerMarkers:
     def is_near(self, tail: MarkerTail) -> bool:
         """Whether at most one marker waits, or the owner has written all that wait in a short time.
 
-        Markers that were not read yet count as many.
+        Markers that were not read yet count as many, and so do those that compaction has removed.
         """
-        few = len(self._waiting) <= 1 or self._waits_ms(self.running) <= FAR_MS
-        return few and tail.is_at_end
+        at, number = self.running, len(self._waiting)
+        few = number == 0 or (number == 1 and self._waiting[0].batch <= at.batch + 1)
+        return (few or self._waits_ms(at) <= FAR_MS) and tail.is_at_end
 
     def _waits_ms(self, since: CommitMarker) -> int:
         """In which time the owner has written what waits since a marker; at least that.
@@ -96,6 +101,9 @@ class FollowerMarkers:
             tail: reads the markers.
             most: maximum number of records in a batch.
             runs: whether a query runs; then there is none if it has to read more partitions.
+
+        Returns:
+            None, too, if markers are missing; then `newest` goes on.
 
         Raises:
             NotToFollowError: the next marker does not follow.
@@ -114,6 +122,9 @@ class FollowerMarkers:
                     self.at, self.has_grown = at, True
                     if runs:
                         return None
+                case Hole():
+                    self.has_hole = True
+                    return None
                 case Lost(why, is_whole):
                     self._lose(why, is_whole=is_whole)
         return None

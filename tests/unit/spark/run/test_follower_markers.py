@@ -107,11 +107,28 @@ def test_a_query_ends_before_it_reads_more_partitions() -> None:
 
 def test_a_marker_that_does_not_follow_ends_it() -> None:
     """Whether the state is of use says the reason."""
-    for marker, is_whole in ((replace(written(5), plan="another"), True), (written(7), False)):
+    elsewhere = replace(written(5), start={CARS: Offset(1)})
+    for marker, is_whole in ((replace(written(5), plan="another"), True), (elsewhere, False)):
         markers = following(written(4))
         with pytest.raises(NotToFollowError):
             markers.next(tail(marker), MOST, runs=True)
         assert markers.is_whole is is_whole
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_a_state_is_brought_on_over_markers_that_are_missing(runs: bool) -> None:  # noqa: FBT001
+    """They were removed while it was built: the query ends, and what is missing is read at once."""
+    markers, waiting = following(at(4, 0)), tail(at(400, 400_000))
+    assert markers.next(waiting, MOST, runs=runs) is None
+    assert markers.has_hole
+    assert markers.is_whole
+    assert not markers.is_near(waiting)
+    markers.poll(tail(at(401, 401_000), at(459, 459_000)))
+    last = markers.newest()
+    assert last.batch == 459
+    markers.built(last)
+    assert not markers.has_hole
+    assert markers.next(tail(at(460, 460_000)), MOST, runs=runs) is not None
 
 
 def test_it_is_far_behind_if_many_old_batches_wait() -> None:
