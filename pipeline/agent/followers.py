@@ -56,7 +56,7 @@ class Followers:
         at_once: int = 1,
     ) -> None:
         turns = threading.Semaphore(at_once)
-        self._context = FollowerContext(transfers, make, clock, log, node, turns)
+        self._context = FollowerContext(transfers, clock, log, node, make, turns)
         self._lock = threading.Lock()
         self._threads: dict[FragmentId, FollowerThread] = {}
         self._wanted: dict[FragmentId, Following] = {}

@@ -175,7 +175,8 @@ class Transfer:
         to: the node that is to own it.
         to_life: the start time of that node, as in its record.
         asked_at_ms: when it was asked for.
-        until_ms: when it ends if it is not done.
+        until_ms: when it ends if it is not done, by the clock that `asked_at_ms` is of: nodes
+            measure the time in between by their own clocks.
         is_ready: whether a follower on the target has repeated all that the owner has written:
             the owner stops after its batch, and releases the fragment.
         problem: why the last try of the follower has failed; empty: it has not.
@@ -198,6 +199,11 @@ class Transfer:
     def id(self) -> FragmentId:
         """Id of the fragment."""
         return FragmentId(self.network, self.fragment)
+
+    @property
+    def within_s(self) -> float:
+        """After which time it ends if it is not done."""
+        return (self.until_ms - self.asked_at_ms) / 1_000
 
     @property
     def as_asked(self) -> "Transfer":

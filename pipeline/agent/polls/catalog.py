@@ -20,8 +20,8 @@ from pipeline.heartbeats.detector import Suspect
 from pipeline.ids import NodeId
 
 PAUSE_S: Final = 0.1
-GRACE_MS: Final = 2_000
-"""How much later other nodes end a move than its target: clocks differ a little."""
+GRACE_S: Final = 2.0
+"""How much later other nodes end a move than its target: they read of it at other times."""
 FULL_S: Final = 5.0
 """Interval of full reads of the catalog, also without a change of networks or nodes."""
 HASTE_S: Final = 0.5
@@ -66,6 +66,8 @@ class CatalogPoll:
     _interval_s: float = field(init=False, default=FULL_S)
     _since_s: dict[Suspect, float] = field(init=False, default_factory=dict)
     _warned: bool = field(init=False, default=False)
+    _moves_s: dict[Transfer, float] = field(init=False, default_factory=dict)
+    """Since when a move is known, by the steady clock: clocks of machines are not compared."""
 
     def __post_init__(self) -> None:
         self._session = self.catalog.store.session
@@ -90,7 +92,7 @@ class CatalogPoll:
             if there != self._seen or now_s - self._read_at_s > self._interval_s:
                 found = self._judged(catalog.snapshot(participant), now_s)
                 self.emit(CatalogRead(found))
-                self._end_overdue(found.transfers)
+                self._end_overdue(found, now_s)
                 self._seen, self._read_at_s = there, now_s
                 self._interval_s = HASTE_S if found.is_deserted else FULL_S
         except MedusaError:
@@ -126,15 +128,19 @@ class CatalogPoll:
         else:
             self._reported, self._reported_s, self._warned = found, now_s, False
 
-    def _end_overdue(self, transfers: tuple[Transfer, ...]) -> None:
+    def _end_overdue(self, found: CatalogSnapshot, now_s: float) -> None:
         """End moves whose time has passed: a target that is down or hangs does not."""
+        known, moves = self._moves_s, found.transfers
+        self._moves_s = {one.as_asked: known.get(one.as_asked, now_s) for one in moves}
+        for one in moves:
+            if now_s - self._moves_s[one.as_asked] > one.within_s + GRACE_S:
+                self._end(one)
+
+    def _end(self, transfer: Transfer) -> None:
         now_ms = self.clock.now_ms()
-        for one in transfers:
-            if now_ms > one.until_ms + GRACE_MS:
-                with suppress(RetryError):  # other nodes do the same
-                    if self.catalog.transfers.end(one):
-                        kind = EventKind.MOVE_EXPIRED
-                        self.log(of_transfer(kind, one, self.record.node, now_ms))
+        with suppress(RetryError):  # other nodes do the same
+            if self.catalog.transfers.end(transfer):
+                self.log(of_transfer(EventKind.MOVE_EXPIRED, transfer, self.record.node, now_ms))
 
     def _lost(self) -> None:
         if self._seen is not None:

@@ -14,7 +14,7 @@ from pipeline.ids import FragmentId, FragmentName, NodeId, Offset, TopicName
 from pipeline.markers import codec
 from pipeline.names import FragmentNames
 from pipeline.operations.move import Moves, Step
-from tests.unit.catalog.support import NOTHING_READ
+from tests.unit.catalog.support import NOTHING_READ, leaving
 from tests.unit.cli.reports import CARS, NODE, Caller, deployed, report
 from tests.unit.cli.test_drain import MovingClock
 from tests.unit.deploy.twins import NOW, World
@@ -73,7 +73,7 @@ def test_a_move_is_done_when_the_target_runs_the_fragment(world: World) -> None:
         world,
         lambda: None,
         lambda: world.catalog.transfers.note_ready(transfer),
-        lambda: world.catalog.owners.release(ID, owner(world)),
+        lambda: world.catalog.owners.release(ID, leaving(world.catalog, owner(world), ID)),
         lambda: taken(world, LaneState.STARTING),
         lambda: taken(world),
     )
