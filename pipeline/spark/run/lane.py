@@ -264,7 +264,7 @@ class StableLane:
         def report(time: LaneTime) -> None:
             self._host.report(LaneTimed(lane, run, time))
 
-        how = profile(settings.fragment, settings.topic_ids)
+        how = profile(settings.fragment, settings.topic_ids, settings.life)
         return LanePlanner(how, self._clock, report, str(lane.fragment))
 
     def _report_start(self, first: CommitMarker) -> None:
