@@ -185,10 +185,13 @@ def _not_continued(
     A lane that has run no batch, as one that takes an output over, has lost nothing: it begins
     where its deploy has decided.
     """
-    has_lost = marker.batch != NO_BATCH and not _lacks_little(since, marker, request.most)
-    if request.amnesia and has_lost:
+    is_level = since is not None and _is_at(since, marker)
+    lacks_letters = not is_level and _lacks_letters(marker, request)
+    has_lost = lacks_letters or not _lacks_little(since, marker, request.most)
+    if request.amnesia and marker.batch != NO_BATCH and has_lost:
         return SkipToEnd(marker, problem)
-    _check_letters(marker, request, problem)
+    if lacks_letters:
+        raise _letters_unknown(request, problem)
     return Rebuild(marker, marker.needed, marker.eviction_ms, problem, since=since)
 
 
@@ -204,16 +207,19 @@ def _continued(marker: CommitMarker, checkpoint: CheckpointFacts | Unusable, mos
     return Continue(marker, planned=planned.batch)
 
 
-def _check_letters(marker: CommitMarker, request: StartRequest, problem: str) -> None:
-    """Check that the dead letters exist that an exact rebuild has to leave out."""
-    if marker.letters_from and marker.letters != request.dead_letter_topic_id:
-        raise RefusedError(
-            f"{problem}; its state cannot be rebuilt exactly from the log, since the dead-letter "
-            f"topic {MADE_AGAIN}: which records were left out is not known any more",
-            place=request.place,
-            hint="deploy it with `--state rebuild` (what was left out is judged anew) or `--state "
-            "empty` (what was read before counts in no later result)",
-        )
+def _lacks_letters(marker: CommitMarker, request: StartRequest) -> bool:
+    """Whether the dead letters are gone that an exact rebuild has to leave out."""
+    return bool(marker.letters_from) and marker.letters != request.dead_letter_topic_id
+
+
+def _letters_unknown(request: StartRequest, problem: str) -> RefusedError:
+    return RefusedError(
+        f"{problem}; its state cannot be rebuilt exactly from the log, since the dead-letter "
+        f"topic {MADE_AGAIN}: which records were left out is not known any more",
+        place=request.place,
+        hint="deploy it with `--state rebuild` (what was left out is judged anew) or `--state "
+        "empty` (what was read before counts in no later result)",
+    )
 
 
 def _chosen(marker: CommitMarker, request: StartRequest) -> Start:
@@ -358,7 +364,8 @@ def _unlike(marker: CommitMarker, state: CommittedState | None, *, stateful: boo
     """How a state differs from the one that the marker's lane had; None: it does not.
 
     The next batch begins where the checkpoint ends: at the end of the marker's batch, or at its
-    begin if that is executed once more. Nothing says where earlier batches ended. A partition that the checkpoint lacks begins at 0.
+    begin if that is executed once more. Nothing says where earlier batches ended. A partition that
+    the checkpoint lacks begins at 0.
     """
     if state is None or state.batch not in (marker.batch - 1, marker.batch):
         return None

@@ -8,6 +8,7 @@ under the lane's epoch, rebuild the state if it cannot be continued, start the q
 
 import logging
 import threading
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +20,6 @@ from pipeline.clock import Deadline, steady_ms
 from pipeline.errors import RetryError
 from pipeline.heartbeats.steps import Doing
 from pipeline.ids import BatchId, Incarnation, TopicId
-from pipeline.lanes.batch import RepeatedOtherwiseError
 from pipeline.lanes.batch_size import RECORDS_PER_BATCH
 from pipeline.lanes.events import (
     BatchFinished,
@@ -49,6 +49,7 @@ from pipeline.spark.run.acknowledged_check import AcknowledgedCheck
 from pipeline.spark.run.background_job import BackgroundJob
 from pipeline.spark.run.batch_sizer import BatchLimit, BatchSizer
 from pipeline.spark.run.carried import CarriedMarker, carried
+from pipeline.spark.run.checkpoint_faults import CheckpointFaults
 from pipeline.spark.run.checkpoints import Checkpoints
 from pipeline.spark.run.handover import Followed, FollowedQuery
 from pipeline.spark.run.lane_copies import LaneCopies
@@ -66,7 +67,7 @@ from pipeline.spark.run.planned_batch import withdraw_batch
 from pipeline.spark.run.query_runner import QueryRunner, RunningQuery, StoppingError
 from pipeline.spark.run.reachable_ends import ReachableEnds
 from pipeline.spark.run.rebuild_query import RebuildQuery, Rebuilt
-from pipeline.spark.run.spark_errors import DamagedCheckpointError, translated
+from pipeline.spark.run.spark_errors import translated
 from pipeline.spark.run.start_facts import StartReads
 from pipeline.spark.run.start_request import start_request
 from pipeline.spark.run.start_state import StartState
@@ -194,7 +195,7 @@ class StableLane:
         folder, lowered = self._begin(plan, request, sink, lowered)
         if not request.ran_before:
             self._settings.record_start()
-        try:
+        with self._faults(sink).of_query(folder):
             planned = start.planned if isinstance(start, Continue) else None
             if planned is not None and self._has_grown(sink.marker, request):
                 if not self._withdraws(folder, sink.marker):
@@ -207,10 +208,9 @@ class StableLane:
             self._forks.begin(folder, sink.marker, self._inputs)
             how = planned is not None, self._running()
             self._query(sink).run(lowered, folder, sink, planned=how[0], running=how[1])
-        except (DamagedCheckpointError, RepeatedOtherwiseError):
-            self._checkpoints.set_aside(self._settings.epoch)
-            self._copies.discard(folder, sink.marker)
-            raise
+
+    def _faults(self, sink: Sink) -> CheckpointFaults:
+        return CheckpointFaults(self._checkpoints, self._copies, self._settings.epoch, sink)
 
     def _running(self) -> RunningQuery | None:
         """The query that the lane takes over: of its follower, or of its rebuild."""
@@ -320,7 +320,10 @@ class StableLane:
                     self._log.info("batch %d is planned anew: its plan does not fit", withdrawn)
             case RebuiltCheckpoint(rebuild):
                 lasts = request.positions.keys() == rebuild.marker.end.keys()
-                done = self._rebuild(rebuild, lowered, lasts=lasts)
+                adds = request.amnesia and rebuild.since is not None
+                faults = self._faults(sink).of_addition(self._checkpoints.folder(epoch))
+                with faults if adds else nullcontext():
+                    done = self._rebuild(rebuild, lowered, lasts=lasts)
                 self._lasting = done.lasting
                 folder, lowered = self._checkpoints.folder(epoch), done.lowered
                 start, needed = done.todo.start, done.todo.needed
