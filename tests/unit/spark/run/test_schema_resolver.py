@@ -137,14 +137,14 @@ def test_only_topics_with_a_new_partition_are_waited_for() -> None:
     kafka, (source,) = every_topic(planned), lowered.sources
     found = SchemaResolver(cast("RegistryClient", Registry()), kafka, frozenset, lambda _: None)
     data, redrive = planned.inputs[0].topic, planned.names.redrive
-    kafka.leaderless = {data, redrive}
+    kafka.leaderless = (data, redrive)
     known = {_at(source, data, partition): Offset(9) for partition in range(2)}
     both = {**known, _at(source, redrive, 0): Offset(0), _at(source, redrive, 1): Offset(0)}
     assert found.positions_for(lowered, replace(MARKER, end=known)) == both
     grown = {at: offset for at, offset in both.items() if at != _at(source, redrive, 1)}
     with pytest.raises(NotNowError):
         found.positions_for(lowered, replace(MARKER, end=grown))
-    kafka.leaderless = {data}
+    kafka.leaderless = (data,)
     assert found.positions_for(lowered, replace(MARKER, end=grown)) == both
 
 
