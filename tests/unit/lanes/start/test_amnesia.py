@@ -71,6 +71,8 @@ def test_with_amnesia_a_state_that_lacks_little_needs_the_dead_letters() -> None
         found = start(last, level, request)
         assert isinstance(found, Rebuild)
         assert found.since == level.state
+        after = rebuilt(found, ends(6), BatchId(2), request, ONE)
+        assert (after.letters, after.letters_from) == (last.letters, last.letters_from)
 
 
 def test_amnesia_replaces_no_refusal_and_no_choice() -> None:
