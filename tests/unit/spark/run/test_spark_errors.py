@@ -27,6 +27,7 @@ FOLDER = Path("/data/checkpoints/net/box/epoch-1")
             FOLDER,
             DamagedCheckpointError,
         ),
+        ("[STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY] x", FOLDER, DamagedCheckpointError),
         ("Log file was malformed: version", FOLDER, DamagedCheckpointError),
         (f"Incomplete log file {FOLDER}/offsets/3", FOLDER, DamagedCheckpointError),
         ("the value 'x' cannot be cast because it is malformed", FOLDER, DamagedCheckpointError),
