@@ -334,6 +334,8 @@ class NetworkRecord(Record):
         made_topics: the topics that deploys of this network created for its output and for its
             fragments' own records, sorted; `destroy` removes these and no others.
         writers: sorted by Kafka's topic id.
+        filled_before: the ids of those of them that held records, or boundaries, before a fragment
+            of this life was first deployed to write them, sorted.
     """
 
     network: NetworkId
@@ -341,6 +343,7 @@ class NetworkRecord(Record):
     life: NetworkLife
     made_topics: tuple[TopicName, ...]
     writers: Writers
+    filled_before: tuple[TopicId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

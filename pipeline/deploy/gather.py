@@ -9,6 +9,7 @@ from brokers.records import TopicDescription
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import DesiredState, FragmentRecord, NetworkRecord, NodeRecord
 from pipeline.deploy.documents import replan_or_none
+from pipeline.deploy.filled_before import filled_before
 from pipeline.deploy.inputs import Inputs, changed_inputs, read_inputs
 from pipeline.deploy.kept_by_need import Removed, by_need, lost_topics
 from pipeline.deploy.others import Others, Taken, written_topics
@@ -100,6 +101,7 @@ def gather(plan: Plan, recorded: Recorded, choices: Choices, clients: Clients) -
         ),
         filled=filled,
         known=known,
+        filled_before=filled_before(plan, recorded.network, markers, ids, filled),
         others=others,
         removed=_removed(plan, others, records, markers, inputs, found),
         nodes=_open_nodes(plan.network.participant, clients.catalog),

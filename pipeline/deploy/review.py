@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pipeline import durations
 from pipeline.catalog.records import NodeRecord
 from pipeline.catalog.snapshot import CatalogSnapshot
+from pipeline.deploy.filled_before import read_after_all
 from pipeline.deploy.kept_by_need import Removed, foreign_readers, need_warnings
 from pipeline.deploy.others import Others, conflicts, too_impatient
 from pipeline.deploy.room import without_room
@@ -33,6 +34,7 @@ class Surroundings:
         current: what the planner compares with.
         filled: the plan's topics that hold at least one record.
         known: the topics that the last deploy of this network recorded.
+        filled_before: the output topics that held records before the network first wrote them.
         others: what other deployed networks do with topics.
         removed: what is gone of topics that are kept by need.
         successions: the fragments whose output another one of this network wrote last.
@@ -47,6 +49,7 @@ class Surroundings:
     current: Current
     filled: frozenset[TopicName] = frozenset()
     known: frozenset[TopicName] = frozenset()
+    filled_before: frozenset[TopicName] = frozenset()
     others: Others = field(default_factory=Others)
     removed: Removed = field(default_factory=Removed)
     successions: Successions = field(default_factory=Successions)
@@ -98,6 +101,7 @@ def review(
         problems=(
             *found.problems,
             *_foreign_records(plan, around, registered),
+            *read_after_all(plan, around.filled_before),
             *_redrive_lost(plan, around),
             *conflicts(plan, inputs_of(plan), around.others.taken),
             *foreign_readers(plan, around.others),

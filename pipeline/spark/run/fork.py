@@ -88,9 +88,8 @@ class Fork:
         self._number = own.number
         self._checkpoints = Checkpoints(host.checkpoints, names, life, spark, follower=own)
         self._folder = self._checkpoints.folder(settings.epoch)
-        self._planner = LanePlanner(
-            profile(settings.fragment, settings.topic_ids), host.clock, _unreported, self._label
-        )
+        how = profile(settings.fragment, settings.topic_ids, life)
+        self._planner = LanePlanner(how, host.clock, _unreported, self._label)
         self._planner.steer(steered)
 
     def steer(self, steered: Steered) -> None:

@@ -13,6 +13,7 @@ from pipeline.clock import Clock
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import Millis
 from pipeline.lanes.batch import Written, next_marker
+from pipeline.lanes.gaps import withheld_ms
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.network.boxes.shape import Shape
 from pipeline.spark.batch.ports import BatchEngine, BatchInspector, BatchPlans, BatchRows, Schemas
@@ -100,7 +101,7 @@ class TentativeSink:
             unknown = inspector.unknown_schemas(last.end, facts.end)
             if found := self._schemas.existing(unknown):
                 raise UnknownSchemasError(found)
-        results = Results(table).computed()
+        results = Results(table).computed().above(withheld_ms(self._shape, last.gap))
         previous_ms = last.boundary_ms
         boundary_ms = promise(
             self._shape, eviction_ms=facts.eviction_ms, passed_ms=None, previous_ms=previous_ms

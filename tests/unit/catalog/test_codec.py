@@ -77,6 +77,7 @@ ADDED = {
         "begun_anew", "nodes", "apart", "cost_us", "active_standbys", "passive_standbys",
         "checkpoint_every_ms", "priority", "amnesia", "may_be_tentative",
     },
+    NetworkRecord: {"filled_before"},
     OwnerRecord: {"rests"},
     NodeRecord: {"labels", "capacity", "most_fragments"},
 }  # fmt: skip

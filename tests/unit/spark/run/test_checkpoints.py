@@ -239,7 +239,7 @@ def test_a_lane_goes_on_in_the_folder_of_a_follower(tmp_path: Path) -> None:
     assert (facts.followed, facts.committed) == (False, 3)
     checkpoints.complete(Epoch(3), Incarnation("two"))
     assert not checkpoints.folder(Epoch(1)).exists()
-    follower.set_aside(Epoch(2))
+    follower.set_aside(Epoch(2), Incarnation("two"))
     assert isinstance(checkpoints.adopt(Epoch(3), Incarnation("two"), LOWERED), Unusable)
 
 
@@ -336,11 +336,29 @@ def test_a_folder_that_was_set_aside_does_not_count(tmp_path: Path) -> None:
     other = _made(checkpoints, 1, "other")
     for epoch in (2, 3):
         _made(checkpoints, epoch)
-    checkpoints.set_aside(Epoch(3))
+    checkpoints.set_aside(Epoch(3), ONE)
     assert isinstance(checkpoints.any(Epoch(4)), Unusable)
     _made(checkpoints, 4, "two")
     assert checkpoints.folder(Epoch(3)).is_dir()
     assert not other.exists()
+
+
+def test_a_query_that_fails_twice_without_a_batch_between_is_known(tmp_path: Path) -> None:
+    """The folder of the next epoch has the note, and a copy for others has not."""
+    checkpoints = _checkpoints(tmp_path)
+    assert not checkpoints.suspected(Epoch(1), ONE)
+    _spark_wrote(_made(checkpoints, 1), planned=3, committed=2)
+    assert not checkpoints.suspected(Epoch(1), ONE)
+    checkpoints.adopt(Epoch(2), ONE, LOWERED)
+    assert checkpoints.suspected(Epoch(2), ONE)  # the folder of epoch 2 has no identity yet
+    checkpoints.complete(Epoch(2), ONE)
+    assert checkpoints.suspected(Epoch(2), ONE)
+    _spark_wrote(checkpoints.folder(Epoch(2)), planned=3, committed=3)
+    assert not checkpoints.suspected(Epoch(2), ONE)
+    follower = _of_follower(tmp_path, 3)
+    follower.link(Epoch(3), checkpoints.folder(Epoch(2)))
+    names = {one.name for one in follower.folder(Epoch(3)).iterdir()}
+    assert names == {"commits", "offsets", "state"}
 
 
 def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:

@@ -1,10 +1,15 @@
 """Spark's reader of offsets, as replaced; what Java does with it is in the conformance tests."""
 
+import contextlib
 import gc
 import weakref
 from typing import Any, cast
 
-from pipeline.spark.run.steered_query import SteeredReader
+import pytest
+
+from pipeline.errors import BrokenInvariantError
+from pipeline.spark.run import steered_query
+from pipeline.spark.run.steered_query import Answer, SteeredReader, Steering
 
 
 class JavaMap:
@@ -37,3 +42,19 @@ def test_an_answer_lives_until_the_next_one_of_its_method() -> None:
     reader.release()
     gc.collect()
     assert second() is None
+
+
+def test_a_defect_in_the_question_stops_the_lane(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark would report it as an error of the query, which may then count as a damaged file."""
+    quiet = contextlib.nullcontext()
+    monkeypatch.setattr(steered_query, "end_not_logged", lambda _query, _spark: quiet)
+
+    def plan() -> Answer | None:
+        empty: dict[int, Answer] = {}
+        return empty[7]
+
+    steering = Steering(cast("Any", None), plan)
+    engine = cast("Any", type("AnEngine", (), {"query": None}))
+    with pytest.raises(BrokenInvariantError, match="cannot be planned: KeyError: 7"):
+        steering.ends(engine, 0)
+    assert isinstance(steering.raised, BrokenInvariantError)

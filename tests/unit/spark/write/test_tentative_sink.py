@@ -1,11 +1,12 @@
 """Sink of a fork: passes results on, and writes nothing."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from pipeline.errors import BrokenInvariantError, RetryError
-from pipeline.ids import Millis
+from pipeline.ids import Incarnation, Millis
+from pipeline.markers.gap import Gap
 from pipeline.network.boxes.shape import Shape, Windowed
 from pipeline.network.boxes.windows import TumblingWindow
 from pipeline.spark.batch.unknown_schemas import UnknownSchemasError
@@ -56,6 +57,17 @@ def test_results_are_passed_on_with_the_marker_after_them() -> None:
     assert (found.marker.eviction_ms, found.marker.boundary_ms) == (30, 39)
     assert found.marker.epoch == fork.first.epoch
     assert not fork.sink.undecided
+
+
+def test_what_the_stable_lane_withholds_is_not_passed_on() -> None:
+    """A deploy may give a fragment a bound while a gap of its amnesia is still open."""
+    fork = Fork()
+    gap = Gap(Incarnation("one"), (), None, Millis(5), Millis(25), Millis(1))
+    fork.sink = TentativeSink(
+        replace(fork.first, gap=gap), TEN, fork.plans, fork.schemas, fork.publish, fork.clock
+    )
+    fork.write(Batch(facts(0, 5), [(b"a", 20, None), (b"b", 30, None)], ids=[b"1", b"2"]))
+    assert [row[1] for row in fork.passed[0].results.identified(1)] == [b"b"]
 
 
 def test_what_has_failed_is_for_the_stable_lane() -> None:
