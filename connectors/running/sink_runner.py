@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from brokers.kafka_interface import BEGINNING, KafkaCluster, RecordReader, TopicAdmin
 from brokers.records import KafkaRecord
 from connectors.running import dead_letters
-from connectors.running.pace import Rates
+from connectors.running.pace import Passed, Rates
 from connectors.sink import Batch, Marker, Result, Sink
 from connectors.source import Limit
 from pipeline.clock import Clock, Deadline
@@ -81,8 +81,8 @@ class SinkRunner:
         reader.assign({self.topic: starts})
         self._reader, self._marker = reader, marker
 
-    def step(self) -> int:
-        """Read and store one batch; returns the number of its rows, 0 if nothing came.
+    def step(self) -> Passed:
+        """Read and store one batch.
 
         Raises:
             FencedError: a newer run has opened the target.
@@ -94,7 +94,7 @@ class SinkRunner:
         began_s = self.clock.monotonic_s()
         records, size = self._read(reader)
         if not records:
-            return 0
+            return Passed()
         decoded = [(record, self._decoded(record)) for record in records]
         self._refuse([(record, why) for record, why in decoded if isinstance(why, str)])
         rows = tuple(
@@ -110,7 +110,7 @@ class SinkRunner:
         pause_s = self.rates.pause_s(len(records), size, self.clock.monotonic_s() - began_s)
         if pause_s > 0:
             self.clock.sleep(pause_s)
-        return len(rows)
+        return Passed(len(rows), len(records) - len(rows), size)
 
     def close(self) -> None:
         """Close the reader and the sink."""

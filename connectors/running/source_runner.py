@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from brokers.kafka_interface import BEGINNING, KafkaCluster, TopicAdmin, TransactionWriter
 from connectors.running import dead_letters, positions
-from connectors.running.pace import Rates
+from connectors.running.pace import Passed, Rates
 from connectors.source import Limit, Position, Refused, Row, Source, SplitId
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import RetryError, SchemaError, UnavailableError
@@ -34,16 +34,6 @@ class Target:
     schema: AvroSchema
     schema_id: SchemaId
     key: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Passed:
-    """What a round has written; `more`: whether the source has more now."""
-
-    records: int = 0
-    refused: int = 0
-    size_bytes: int = 0
-    more: bool = False
 
 
 @dataclass(slots=True)

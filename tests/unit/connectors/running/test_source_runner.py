@@ -7,8 +7,8 @@ from brokers.memory_kafka.cluster import MemoryKafka
 from brokers.memory_kafka.writers import MemoryTransactions
 from brokers.records import KafkaRecord, NewTopicSpec
 from connectors.conformance.sources import NAMES, SCHEMA_ID, TOPIC
-from connectors.running.pace import Rates
-from connectors.running.source_runner import Passed, SourceRunner, Target
+from connectors.running.pace import Passed, Rates
+from connectors.running.source_runner import SourceRunner, Target
 from connectors.source import Limit, Refused, Row, SplitId
 from pipeline.clock import Deadline
 from pipeline.errors import FencedError, RetryError
