@@ -81,6 +81,7 @@ FIRST: tuple[tuple[str, tuple[str, ...]], ...] = (
             "tests/system/registry",
         ),
     ),
+    ("connectors", ("tests/system/connectors",)),
     ("embedded", ("tests/system/embedded",)),
     ("secured", ("tests/system/secured",)),
 )

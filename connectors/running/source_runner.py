@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from brokers.kafka_interface import BEGINNING, KafkaCluster, TopicAdmin, TransactionWriter
+from brokers.kafka_interface import KafkaCluster, TopicAdmin, TransactionWriter
 from connectors.running import dead_letters, positions
 from connectors.running.pace import Passed, Rates
 from connectors.source import Limit, Position, Refused, Row, Source, SplitId
@@ -129,9 +129,9 @@ class SourceRunner:
     def _stored(self) -> dict[SplitId, Position]:
         topic = connectors_topic(self.names.participant)
         with self.kafka.reader(READ_S) as reader:
-            ends = {topic: {0: reader.bounds(topic, 0)[1]}}
-            reader.assign({topic: {0: BEGINNING}})
-            return positions.newest(reader.read_to(ends), self.names.connector)
+            start, end = reader.bounds(topic, 0)
+            reader.assign({topic: {0: start}})
+            return positions.newest(reader.read_to({topic: {0: end}}), self.names.connector)
 
     def _write(
         self, records: list[tuple[SplitId, Row | Refused]], moved: Mapping[SplitId, Position]
