@@ -8,7 +8,7 @@ import csv
 import fnmatch
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -106,21 +106,22 @@ class FilesSource:
         """
         found = self._files[split]
         name = found.path.name
+        place = identity.beginning(found.inode, name)
+        if position is not None:
+            place = identity.parse(position, split)
         try:
             with found.path.open("rb") as file:
-                if position is not None:
-                    place = identity.parse(position, split)
+                if os.fstat(file.fileno()).st_ino == found.inode:
                     identity.check(place, file, name)
-                else:
-                    place = identity.place_at(file, name, 0, 1)
-                return self._chunk(file, place, limit)
+                    return self._chunk(file, replace(place, name=name), limit)
         except FileNotFoundError:
-            # Renamed or removed since the folder was listed: the next round finds out.
-            return Chunk((), position or identity.beginning(found.inode, name).as_json(), more=True)
+            pass
         except OSError as error:
             raise UnavailableError(
                 f"the file cannot be read: {error.strerror}", place=f"file {found.path}"
             ) from error
+        # Renamed or removed since the folder was listed: the next round finds out.
+        return Chunk((), position or place.as_json(), more=True)
 
     def stored(self, positions: Positions) -> None:
         """Files stay as they are."""
@@ -133,20 +134,15 @@ class FilesSource:
     def _present(self) -> list[_File]:
         """The files of the folder that are not hidden, those changed longest ago first."""
         try:
-            found = [
-                _File(Path(one.path), at.st_ino, at.st_size, at.st_mtime_ns)
-                for one in os.scandir(self._folder)
-                if not one.name.startswith(".") and one.is_file()
-                for at in (one.stat(),)
-            ]
+            with os.scandir(self._folder) as entries:
+                listed = [_listed(one) for one in entries if not one.name.startswith(".")]
         except FileNotFoundError as error:
-            if self._folder.is_dir():
-                return []  # one was removed meanwhile: the next round
             raise UnavailableError("there is no such folder", place=str(self._folder)) from error
         except OSError as error:
             raise UnavailableError(
                 f"the folder cannot be read: {error.strerror}", place=str(self._folder)
             ) from error
+        found = (one for one in listed if one is not None)
         return sorted(found, key=lambda one: (one.changed_ns, one.path.name))
 
     def _split_of(
@@ -154,14 +150,12 @@ class FilesSource:
     ) -> SplitId | None:
         """The split of a file; a new one if its name fits. None: it is not read."""
         try:
-            for split in candidates:
-                match identity.match(places[split], file.path, file.size):
-                    case identity.Match.SAME:
-                        return split
-                    case identity.Match.UNCLEAR:
-                        return None
-                    case identity.Match.OTHER:
-                        pass
+            for split in sorted(candidates, key=lambda one: -places[one].offset):
+                found = identity.match(places[split], file.path, file.size)
+                if found is identity.Match.SAME:
+                    return split
+                if found is identity.Match.UNCLEAR and not self._is_old(file.changed_ns):
+                    return None  # it may still grow
             if not file.size or not fnmatch.fnmatchcase(file.path.name, self._options.pattern):
                 return None
             with file.path.open("rb") as opened:
@@ -256,7 +250,10 @@ class FilesSource:
 
     def _settled(self, file: BinaryIO) -> bool:
         """Whether a file was not changed for so long that its last line is taken as whole."""
-        age_ms = self._clock.now_ms() - os.fstat(file.fileno()).st_mtime_ns // 1_000_000
+        return self._is_old(os.fstat(file.fileno()).st_mtime_ns)
+
+    def _is_old(self, changed_ns: int) -> bool:
+        age_ms = self._clock.now_ms() - changed_ns // 1_000_000
         return age_ms >= self._options.settled_ms
 
 
@@ -267,6 +264,16 @@ def make(given: JsonObject, context: Context) -> FilesSource:
         InputError: an option is wrong.
     """
     return FilesSource(source_options(given), context)
+
+
+def _listed(entry: "os.DirEntry[str]") -> _File | None:
+    """A file of the folder; None: it is none, or was removed meanwhile."""
+    try:
+        at = entry.stat()
+        is_file = entry.is_file()
+    except FileNotFoundError:
+        return None
+    return _File(Path(entry.path), at.st_ino, at.st_size, at.st_mtime_ns) if is_file else None
 
 
 def _numbered(first: SplitId) -> Iterator[SplitId]:

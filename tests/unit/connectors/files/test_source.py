@@ -172,6 +172,37 @@ def test_a_file_that_gets_the_number_of_another_one_is_another_one(tmp_path: Pat
         follower.numbers()
 
 
+def test_a_rotation_between_listing_and_reading_is_no_change(tmp_path: Path) -> None:
+    """The file is found under its new name in the next round."""
+    path, follower = tmp_path / "a.jsonl", Follower(lambda: source(tmp_path, JSONL))
+    path.write_text(line(1))
+    assert follower.numbers() == [1]
+    with path.open("a") as file:
+        file.write(line(2))
+    reader = source(tmp_path, JSONL)
+    (split,) = reader.splits(dict(follower.positions))
+    path.rename(tmp_path / "a.jsonl.1")
+    path.write_text(line(3))
+    chunk = reader.read(split, follower.positions[split], ALL)
+    assert (chunk.records, chunk.more) == ((), True)
+    assert chunk.position == follower.positions[split]
+    path.unlink()
+    assert reader.read(split, None, ALL).more
+    assert follower.numbers() == [2]
+
+
+def test_a_short_file_with_the_number_of_a_long_one_is_read(tmp_path: Path) -> None:
+    """Once it does not grow any more, since a few bytes do not tell which file it is."""
+    path, follower = tmp_path / "a.jsonl", Follower(lambda: source(tmp_path, JSONL))
+    path.write_text(line(1) + line(2))
+    assert follower.numbers() == [1, 2]
+    path.write_text('{"n":7}\n')
+    assert follower.numbers() == []
+    later = Follower(lambda: source(tmp_path, JSONL, 60))
+    later.positions = follower.positions
+    assert later.numbers() == [7]
+
+
 def test_a_change_before_the_position_is_noticed(tmp_path: Path) -> None:
     """What was read is compared at its end, too."""
     path, follower = tmp_path / "a.jsonl", Follower(lambda: source(tmp_path, JSONL))
