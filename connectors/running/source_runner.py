@@ -128,6 +128,12 @@ class SourceRunner:
 
     def _stored(self) -> dict[SplitId, Position]:
         topic = connectors_topic(self.names.participant)
+        # An open transaction of another source hides what was committed after it began.
+        if not self.topics.await_decided(topic):
+            raise RetryError(
+                "a transaction of another source is open, which may hide positions",
+                place=f"topic {topic}",
+            )
         with self.kafka.reader(READ_S) as reader:
             start, end = reader.bounds(topic, 0)
             reader.assign({topic: {0: start}})
