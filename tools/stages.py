@@ -84,6 +84,7 @@ FIRST: tuple[tuple[str, tuple[str, ...]], ...] = (
             "tests/system/registry",
         ),
     ),
+    ("connectors", ("tests/system/connectors",)),
     ("embedded", ("tests/system/embedded",)),
     ("secured", ("tests/system/secured",)),
 )

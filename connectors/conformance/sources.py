@@ -92,7 +92,10 @@ def _check_repeatable(world: SourceWorld, found: dict[SplitId, list[Chunk]]) -> 
         before: Position | None = None
         for chunk in chunks:
             source = world.open()
-            source.splits(dict(positions))
+            known = {**positions, split: before} if before is not None else dict(positions)
+            if before is None:
+                del known[split]
+            source.splits(known)
             again = source.read(split, before, LIMITS[0])
             source.close()
             _same(again.records, chunk.records, f"records of {split} read again (3)")

@@ -1,6 +1,16 @@
-"""Bounds of a connector's speed: records and bytes a second. Pure."""
+"""What passes in a round, and bounds of a connector's speed. Pure."""
 
 from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """What a round has moved; `more`: whether there is more now."""
+
+    records: int = 0
+    refused: int = 0
+    size_bytes: int = 0
+    more: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from brokers.kafka_interface import BEGINNING, KafkaCluster, RecordReader, TopicAdmin
+from brokers.kafka_interface import KafkaCluster, RecordReader, TopicAdmin, complete
 from brokers.records import KafkaRecord
 from connectors.running import dead_letters
-from connectors.running.pace import Rates
+from connectors.running.pace import Passed, Rates
 from connectors.sink import Batch, Marker, Result, Sink
 from connectors.source import Limit
 from pipeline.clock import Clock, Deadline
@@ -77,12 +77,12 @@ class SinkRunner:
             )
         self._close_reader()
         reader = self.kafka.reader(READ_S)
-        starts = {p: marker.positions.get(p, BEGINNING) for p in range(found.partitions)}
-        reader.assign({self.topic: starts})
+        oldest = complete(self.topics.start_offsets([self.topic]), [self.topic])[self.topic]
+        reader.assign({self.topic: {**oldest, **marker.positions}})
         self._reader, self._marker = reader, marker
 
-    def step(self) -> int:
-        """Read and store one batch; returns the number of its rows, 0 if nothing came.
+    def step(self) -> Passed:
+        """Read and store one batch.
 
         Raises:
             FencedError: a newer run has opened the target.
@@ -94,7 +94,7 @@ class SinkRunner:
         began_s = self.clock.monotonic_s()
         records, size = self._read(reader)
         if not records:
-            return 0
+            return Passed(more=self._is_behind(reader))
         decoded = [(record, self._decoded(record)) for record in records]
         self._refuse([(record, why) for record, why in decoded if isinstance(why, str)])
         rows = tuple(
@@ -110,7 +110,7 @@ class SinkRunner:
         pause_s = self.rates.pause_s(len(records), size, self.clock.monotonic_s() - began_s)
         if pause_s > 0:
             self.clock.sleep(pause_s)
-        return len(rows)
+        return Passed(len(rows), len(records) - len(rows), size)
 
     def close(self) -> None:
         """Close the reader and the sink."""
@@ -121,6 +121,12 @@ class SinkRunner:
         if self._reader is not None:
             self._reader.close()
             self._reader = None
+
+    def _is_behind(self, reader: RecordReader) -> bool:
+        """Whether the topic has records that were not read: a first answer may take a while."""
+        ends = complete(self.topics.end_offsets([self.topic]), [self.topic])[self.topic]
+        read = reader.positions[self.topic]
+        return any(read[partition] < end for partition, end in ends.items() if partition in read)
 
     def _read(self, reader: RecordReader) -> tuple[list[KafkaRecord], int]:
         """The records of a batch, and their size in bytes."""

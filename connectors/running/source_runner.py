@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from brokers.kafka_interface import BEGINNING, KafkaCluster, TopicAdmin, TransactionWriter
+from brokers.kafka_interface import KafkaCluster, TopicAdmin, TransactionWriter
 from connectors.running import dead_letters, positions
-from connectors.running.pace import Rates
+from connectors.running.pace import Passed, Rates
 from connectors.source import Limit, Position, Refused, Row, Source, SplitId
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import RetryError, SchemaError, UnavailableError
@@ -34,16 +34,6 @@ class Target:
     schema: AvroSchema
     schema_id: SchemaId
     key: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Passed:
-    """What a round has written; `more`: whether the source has more now."""
-
-    records: int = 0
-    refused: int = 0
-    size_bytes: int = 0
-    more: bool = False
 
 
 @dataclass(slots=True)
@@ -138,10 +128,16 @@ class SourceRunner:
 
     def _stored(self) -> dict[SplitId, Position]:
         topic = connectors_topic(self.names.participant)
+        # An open transaction of another source hides what was committed after it began.
+        if not self.topics.await_decided(topic):
+            raise RetryError(
+                "a transaction of another source is open, which may hide positions",
+                place=f"topic {topic}",
+            )
         with self.kafka.reader(READ_S) as reader:
-            ends = {topic: {0: reader.bounds(topic, 0)[1]}}
-            reader.assign({topic: {0: BEGINNING}})
-            return positions.newest(reader.read_to(ends), self.names.connector)
+            start, end = reader.bounds(topic, 0)
+            reader.assign({topic: {0: start}})
+            return positions.newest(reader.read_to({topic: {0: end}}), self.names.connector)
 
     def _write(
         self, records: list[tuple[SplitId, Row | Refused]], moved: Mapping[SplitId, Position]

@@ -52,6 +52,9 @@ COMMANDS: dict[str, Entry] = {
     "events": Entry(f"{_HERE}.events", "Show who did what, and why: the event log.", _SEE),
     "tail": Entry(f"{_HERE}.tail", "Print the records of a stream, decoded.", _SEE),
     "produce": Entry(f"{_HERE}.produce", "Send JSON lines to a stream as Avro.", _DATA),
+    "connect": Entry(
+        f"{_HERE}.groups", "Read files into a topic, or write results into files.", _DATA, "connect"
+    ),
     "generate": Entry(f"{_HERE}.generate", "Make up traffic, for a stream or as JSON.", _DATA),
     "schema": Entry(
         f"{_HERE}.groups", "Avro schemas: register, compare, evolve, move.", _DATA, "schema"

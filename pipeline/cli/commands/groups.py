@@ -42,6 +42,16 @@ schema = group(
     },
 )
 
+connect = group(
+    "connect",
+    "Connectors: the way of data into a topic, and of results out of one.",
+    {
+        "list": Entry(f"{_HERE}.connect.list", "List the kinds, with what each guarantees."),
+        "show": Entry(f"{_HERE}.connect.show", "Show what a connector would read, and its schema."),
+        "run": Entry(f"{_HERE}.connect.run", "Run a connector until it is stopped."),
+    },
+)
+
 dlq = group(
     "dlq",
     "Dead letters: records that a fragment could not process, kept byte for byte.",

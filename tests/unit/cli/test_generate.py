@@ -100,10 +100,12 @@ def test_ctrl_c_ends_it_cleanly() -> None:
     command = (sys.executable, "-m", medusa_streams.__name__, "generate", "cars", "--rate", "500")
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
         assert running.stdout is not None
+        assert running.stderr is not None
         lines = [running.stdout.readline() for _ in range(3)]
         running.send_signal(signal.SIGINT)
-        rest, told = running.communicate(timeout=60)
-    lines += rest.splitlines()
+        lines += running.stdout.read().splitlines()
+        told = running.stderr.read()
+        running.wait(60)
     assert running.returncode == ExitCode.DONE, told
     assert all(json.loads(line)["car"] for line in lines)
     assert f"{len(lines)} records of cars" in told.decode()

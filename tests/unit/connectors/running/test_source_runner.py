@@ -7,13 +7,15 @@ from brokers.memory_kafka.cluster import MemoryKafka
 from brokers.memory_kafka.writers import MemoryTransactions
 from brokers.records import KafkaRecord, NewTopicSpec
 from connectors.conformance.sources import NAMES, SCHEMA_ID, TOPIC
-from connectors.running.pace import Rates
-from connectors.running.source_runner import Passed, SourceRunner, Target
+from connectors.running.pace import Passed, Rates
+from connectors.running.positions import encode
+from connectors.running.source_runner import SourceRunner, Target
 from connectors.source import Limit, Refused, Row, SplitId
 from pipeline.clock import Deadline
 from pipeline.errors import FencedError, RetryError
-from pipeline.ids import TopicName
+from pipeline.ids import TopicName, TransactionalId
 from pipeline.lanes.dead_letters import PREFIX
+from pipeline.names import connectors_topic
 from schemas.codec import decode
 from schemas.wire import Framed, split
 from tests.unit.connectors.twins import SCHEMA, MemorySource, TickingClock, refused, row
@@ -138,6 +140,23 @@ def test_after_a_commit_without_an_answer_the_stored_positions_count(
             runner.step()
     with pytest.raises(RetryError, match="has not started"):
         runner.step()
+    runner.start()
+    runner.step()
+    assert numbers(kafka) == [1, 2]
+
+
+def test_positions_behind_an_open_transaction_are_awaited(kafka: MemoryKafka) -> None:
+    """That of another source in the same topic hides them; without them records come twice."""
+    runner = world(kafka, row(1), row(2), limit=1)
+    runner.start()
+    other = kafka.transactions(TransactionalId("other"))
+    other.start(Deadline.after(kafka.clock, 1, "starting"))
+    other.begin()
+    other.send(connectors_topic(NAMES.participant), b"other/a", encode({}), timestamp_ms=0)
+    runner.step()
+    with pytest.raises(RetryError, match="another source"):
+        runner.start()
+    other.commit(Deadline.after(kafka.clock, 1, "committing"))
     runner.start()
     runner.step()
     assert numbers(kafka) == [1, 2]
