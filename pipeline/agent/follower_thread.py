@@ -211,7 +211,7 @@ class FollowerThread:
     @property
     def yields(self) -> bool:
         """Whether the next follower may begin from its state."""
-        return self._yields and not self.is_taken
+        return self._yields
 
     def yielded(self) -> FollowedState | None:
         """Wait for its end, for a limited time; returns the state that it leaves to another one.
@@ -220,10 +220,14 @@ class FollowerThread:
         """
         self.end()
         if self.join(STOP_S):
-            return None if self.is_taken else self._followed
+            return self._followed
         _log.warning("the follower before it does not end", extra=self._label)
         self._yields, self._is_dropped = False, True
         return None
+
+    def take(self) -> None:
+        """Leave its query, or its state, to the lane that starts."""
+        self.is_taken, self._yields = True, False
 
     def end(self) -> None:
         """Let it end after its batch."""

@@ -89,6 +89,9 @@ class Followers:
         """Begin a follower; from the state of the last one of its fragment, if that is of use."""
         fragment = one.deployed.id
         before = self._left.pop(fragment, None)
+        # A lane that was to take it has failed, or was fenced; one that has its query leaves none.
+        if before is not None and before.is_taken and before.join(0):
+            before.yield_to(one)
         if before is not None and not before.yields:
             before.drop()
             before = None
@@ -128,7 +131,7 @@ class Followers:
             running = self._threads.pop(fragment, None) or self._left.get(fragment)
             if running is None:
                 return None
-            running.is_taken = True
+            running.take()
             self._left[fragment] = running
             return _Taken(running)
 

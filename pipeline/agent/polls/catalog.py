@@ -22,6 +22,9 @@ from pipeline.ids import NodeId
 PAUSE_S: Final = 0.1
 GRACE_S: Final = 2.0
 """How much later other nodes end a move than its target: they read of it at other times."""
+RELEASED_S: Final = 15.0
+"""How long a fragment that was released for its move waits for the target alone: that is up, but
+may be unable to claim. Then its placement decides."""
 FULL_S: Final = 5.0
 """Interval of full reads of the catalog, also without a change of networks or nodes."""
 HASTE_S: Final = 0.5
@@ -66,8 +69,9 @@ class CatalogPoll:
     _interval_s: float = field(init=False, default=FULL_S)
     _since_s: dict[Suspect, float] = field(init=False, default_factory=dict)
     _warned: bool = field(init=False, default=False)
-    _moves_s: dict[Transfer, float] = field(init=False, default_factory=dict)
-    """Since when a move is known, by the steady clock: clocks of machines are not compared."""
+    _moves_s: dict[tuple[Transfer, bool], float] = field(init=False, default_factory=dict)
+    """Since when a move is known, and known to be released, by the steady clock: clocks of machines
+    are not compared."""
 
     def __post_init__(self) -> None:
         self._session = self.catalog.store.session
@@ -130,11 +134,14 @@ class CatalogPoll:
 
     def _end_overdue(self, found: CatalogSnapshot, now_s: float) -> None:
         """End moves whose time has passed: a target that is down or hangs does not."""
-        known, moves = self._moves_s, found.transfers
-        self._moves_s = {one.as_asked: known.get(one.as_asked, now_s) for one in moves}
-        for one in moves:
-            if now_s - self._moves_s[one.as_asked] > one.within_s + GRACE_S:
-                self._end(one)
+        released = {one.as_asked for at, one in found.moving.values() if at.owner is None}
+        asked = {one.as_asked: one for one in found.transfers}
+        limits_s = {(one, False): one.within_s + GRACE_S for one in asked}
+        limits_s |= {(one, True): RELEASED_S for one in released}
+        self._moves_s = {key: self._moves_s.get(key, now_s) for key in limits_s}
+        passed = (key for key, limit_s in limits_s.items() if now_s - self._moves_s[key] > limit_s)
+        for one in dict.fromkeys(one for one, _ in passed):
+            self._end(asked[one])
 
     def _end(self, transfer: Transfer) -> None:
         now_ms = self.clock.now_ms()

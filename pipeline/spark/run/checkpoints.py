@@ -15,7 +15,16 @@ from typing import Final
 
 from pipeline.checkpoint_store.manifest import CheckpointCopy
 from pipeline.errors import BrokenInvariantError, EnvironmentProblem
-from pipeline.ids import NO_EPOCH, BatchId, Epoch, Incarnation, Millis, NetworkLife, NodeId
+from pipeline.ids import (
+    NO_EPOCH,
+    BatchId,
+    Epoch,
+    Incarnation,
+    Millis,
+    NetworkLife,
+    NodeId,
+    ParticipantId,
+)
 from pipeline.lanes.start.facts import (
     CheckpointFacts,
     CommittedState,
@@ -323,16 +332,18 @@ class Checkpoints:
         return [(folder, one) for folder, one in found if one and one.life == self._life]
 
 
-def remove_followed(root: Path, node: str) -> None:
+def remove_followed(root: Path, participant: ParticipantId, node: str) -> None:
     """Remove the folders that followers of a node have left, which has started again.
 
     Args:
         root: the node's checkpoint root; others may share it.
+        participant: whose node it is: one of another may have the same name.
         node: the node.
     """
-    for folder in root.glob("*/*/*/*/epoch-*"):
+    own = root / participant
+    for folder in own.glob("*/*/*/epoch-*"):
         _remove_left(folder, _suffix(node))
-    for folder in root.glob(f"*/*/*/*/{COPY}{node}"):
+    for folder in own.glob(f"*/*/*/{COPY}{node}"):
         _remove(folder)
 
 

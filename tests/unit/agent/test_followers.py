@@ -167,6 +167,7 @@ def test_a_taken_follower_is_not_begun_again(node: Node) -> None:
     again = replace(following, transfer=replace(transfer, epoch=Epoch(3)))
     node.performer.perform(Follow((again,)))
     until(lambda: len(node.followers) == 2, "a follower of the next move")
+    assert node.followers[1].before == state  # the lane was fenced before it had a query
 
 
 @pytest.mark.parametrize("error", [None, RetryError("a batch has another outcome")])

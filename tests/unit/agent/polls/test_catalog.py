@@ -5,7 +5,15 @@ from dataclasses import replace
 import pytest
 
 from pipeline.agent.events import CatalogLost, CatalogRead
-from pipeline.agent.polls.catalog import FULL_S, GRACE_S, HASTE_S, OVERDUE_S, PAUSE_S, REACHED_S
+from pipeline.agent.polls.catalog import (
+    FULL_S,
+    GRACE_S,
+    HASTE_S,
+    OVERDUE_S,
+    PAUSE_S,
+    REACHED_S,
+    RELEASED_S,
+)
 from pipeline.agent.polls.poll import Ending, start
 from pipeline.agent.suspicions import Suspicions
 from pipeline.catalog.catalog import Catalog
@@ -146,6 +154,42 @@ def test_moves_whose_time_has_passed_are_ended() -> None:
             clock.sleep(after_s)
             world.poll.read()
             assert len(world.catalog.transfers.of(NETWORK.participant)) == left
+
+
+def test_a_target_that_does_not_claim_what_was_released_loses_its_move() -> None:
+    """It may be unable to: then the placement decides, long before the time of the move ends."""
+    world = World()
+    world.poll.clock = clock = TwinClock()
+    world.deploy()
+    here, there, catalog = node_record("here"), node_record("there"), world.catalog
+    catalog.nodes.register(there)
+    epoch = catalog.owners.claim(NETWORK, MOVING, here, Millis(0)).epoch
+    (one,) = catalog.snapshot(NETWORK.participant).fragments
+    transfer = Transfer(
+        NETWORK,
+        one.network.life,
+        MOVING,
+        one.record.version,
+        here.node,
+        epoch,
+        there.node,
+        there.started_at_ms,
+        Millis(0),
+        Millis(300_000),
+        is_ready=False,
+        problem="",
+    )
+    catalog.transfers.ask(transfer)
+    catalog.transfers.note_ready(transfer)
+    clock.sleep(100)
+    world.poll.read()
+    seen = catalog.snapshot(NETWORK.participant).leaving(here.node)[one.id]
+    assert catalog.owners.release(one.id, seen)
+    world.poll.read()
+    for after_s, left in ((RELEASED_S, 1), (HASTE_S + 0.1, 0)):
+        clock.sleep(after_s)
+        world.poll.read()
+        assert len(catalog.transfers.of(NETWORK.participant)) == left
 
 
 def test_a_suspected_node_counts_as_down_at_once() -> None:

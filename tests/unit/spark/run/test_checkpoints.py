@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import EnvironmentProblem
-from pipeline.ids import Epoch, Incarnation, NetworkLife, NodeId
+from pipeline.ids import Epoch, Incarnation, NetworkLife, NodeId, ParticipantId
 from pipeline.lanes.start.facts import CheckpointFacts, Unusable
 from pipeline.markers.commit_marker import NO_BATCH
 from pipeline.spark.query.lower import lower
@@ -276,7 +276,10 @@ def test_what_followers_of_a_node_have_left_is_removed(tmp_path: Path) -> None:
     others = taken, other, own, alike
     assert [one.exists() for one in (left, *others)] == [False, True, True, True, True]
     again = _of_follower(tmp_path, 4).empty(Epoch(4))
-    remove_followed(tmp_path, "b")
+    participant = FRAGMENT.names.stable.lane.fragment.network.participant
+    remove_followed(tmp_path, ParticipantId("another"), "b")
+    assert again.exists()
+    remove_followed(tmp_path, participant, "b")
     assert [one.exists() for one in (again, *others)] == [False, True, True, True, True]
 
 
