@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pipeline.contracts.costs import Levels, QueueingCost, marginal_cost
 from pipeline.contracts.load import NO_LOAD, Load, Task
 from pipeline.contracts.money import Currency
-from pipeline.contracts.offers import Taking, asks, deal, most_saved, worth_sending
+from pipeline.contracts.offers import Taking, asks, deal, is_worth_sending, worth_sending
 from pipeline.contracts.portfolio import Held, total
 from pipeline.contracts.terms import PartyId, Price, TaskId
 from pipeline.errors import InputError
@@ -59,7 +59,17 @@ def test_an_overloaded_sender_offers_everything() -> None:
     tasks = [Task(TaskId(f"a.{at}"), A, Load(30.0)) for at in range(5)]
     assert total(tasks).cpu > 125
     assert len(worth_sending(COST, total(tasks), held(tasks), 1e6, ROOM)) == 5
-    assert most_saved(COST, total(tasks), held(tasks)) == math.inf
+    assert is_worth_sending(COST, total(tasks), held(tasks), 1e6)
+
+
+@given(TASKS, st.floats(0, 1))
+def test_nothing_is_offered_above_the_highest_marginal_cost(
+    tasks: list[Task], floor: float
+) -> None:
+    """If no single task is worth a price, no set of tasks is."""
+    load = total(tasks)
+    chosen = worth_sending(COST, load, held(tasks), floor, ROOM)
+    assert bool(chosen) == is_worth_sending(COST, load, held(tasks), floor)
 
 
 def test_an_overloaded_receiver_refuses() -> None:
