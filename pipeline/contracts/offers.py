@@ -103,8 +103,6 @@ def is_worth_sending(cost: CostFunction, load: Load, tasks: Sequence[Held], floo
     """Whether any single task costs more than a price: if not, none does at a higher price."""
     at, (cpu, byte, memory) = cost.at, load
     before = at(cpu, byte, memory)
-    if before == math.inf:
-        return bool(tasks)
     last: Load | None = None
     for held in tasks:
         part = held.task.load
@@ -112,8 +110,11 @@ def is_worth_sending(cost: CostFunction, load: Load, tasks: Sequence[Held], floo
             continue
         last = part
         part_cpu, part_bytes, part_memory = part
-        saved = before - at(cpu - part_cpu, byte - part_bytes, memory - part_memory)
-        if saved > floor * (part_cpu + part_bytes) > 0:
+        units = part_cpu + part_bytes
+        if units <= 0:
+            continue
+        after = at(cpu - part_cpu, byte - part_bytes, memory - part_memory)
+        if before == math.inf or (before - after) / units > floor:
             return True
     return False
 
