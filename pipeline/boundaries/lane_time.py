@@ -31,6 +31,7 @@ from pipeline.boundaries.held import HELD_LEAST_MS, HeldBack, Since, held_back
 from pipeline.boundaries.profile import DerivedInput, ExternalInput, LaneInput, LaneProfile
 from pipeline.boundaries.promise import is_spent
 from pipeline.boundaries.release import Release
+from pipeline.boundaries.tentative_input import TentativeInput
 from pipeline.ids import Epoch, Millis, Offset, SteadyMillis, StreamName, TopicId
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import InputPartition, Positions
@@ -49,10 +50,12 @@ class Steered:
     Args:
         without: external partitions that step aside, as if they were idle.
         most_ms: the limit of event time; None: there is none.
+        tentative: derived inputs of which tentative records are offered.
     """
 
     without: frozenset[InputPartition] = frozenset()
     most_ms: Millis | None = None
+    tentative: tuple[TentativeInput, ...] = ()
 
     def limited(self, target: StreamBoundary | None) -> StreamBoundary | None:
         """A target within the limit."""
@@ -94,6 +97,7 @@ class LaneTime:
         steps_ms: how far event time is behind its inputs because it is released in steps; None: it
             is not, or not by much.
         steered: how a fork is steered; a stable lane waits for everything.
+        taken: derived inputs of which a fork reads tentative records.
         read_until_ms: when the last finished batch was planned, which read what was there then
             (steady time); None: not by this process.
     """
@@ -117,6 +121,7 @@ class LaneTime:
     is_full: bool = False
     steps_ms: int | None = None
     steered: Steered = STABLE
+    taken: Mapping[StreamName, TentativeInput] = field(default_factory=dict)
     read_until_ms: SteadyMillis | None = None
 
 

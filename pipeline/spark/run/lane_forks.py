@@ -15,7 +15,7 @@ from typing import Final
 
 from brokers.records import Ends
 from pipeline.boundaries.deadline import Held, Watch, held, look
-from pipeline.boundaries.lane_time import Steered
+from pipeline.boundaries.lane_time import LaneTime, Steered
 from pipeline.clock import steady_ms
 from pipeline.errors import BrokenInvariantError, MedusaError, RetryError
 from pipeline.ids import BatchId, Millis, SteadyMillis, TopicId
@@ -40,14 +40,18 @@ from pipeline.spark.run.lane_inputs import LaneInputs
 from pipeline.spark.run.lane_planner import LanePlanner
 from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.spark.run.tentative_topic import Places, TentativeTopic
+from pipeline.spark.run.upstreams import Upstreams
 from pipeline.spark.write.tentative_sink import ForkBatch
 from pipeline.tentative.generation import Generation
+from pipeline.tentative.progress import Progress, held_boundaries
 
 LOOKS: Final = 30
 """How often a lane is looked at within its bound."""
 LOOK_LEAST_S, LOOK_MOST_S = 0.02, 0.2
 SETTLE_S: Final = 0.5
 """How often tentative results are settled."""
+ANNOUNCE_S: Final = 0.2
+"""How often the readers of the output are told what is held back, while a fork is being begun."""
 MARKERS_KEPT: Final = 64
 END_S: Final = 30.0
 AWAITED_S: Final = 10.0
@@ -66,6 +70,7 @@ class _Running:
         begun_ms: when it was begun (steady time).
         watch: of its event time.
         steered: how that moves.
+        begins_ms: the boundary after which it publishes; None: there is none yet.
         is_prepared: whether its query has executed a batch.
         error: it has failed; None: it has not.
         has_ended: whether it has.
@@ -76,6 +81,7 @@ class _Running:
     begun_ms: SteadyMillis
     watch: Watch
     steered: Steered
+    begins_ms: Millis | None = None
     is_prepared: bool = False
     error: MedusaError | None = None
     has_ended: threading.Event = field(default_factory=threading.Event)
@@ -96,6 +102,7 @@ class LaneForks:
         self._host = host
         self._planner = planner
         self._inputs = LaneInputs(host)
+        self._upstreams = Upstreams(settings, host)
         self._availability = fragment.availability
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -108,6 +115,7 @@ class LaneForks:
         self._running: _Running | None = None
         self._failures, self._rests_until_ms, self._problem = 0, 0, ""
         self._settles_at_s, self._unsettled = 0.0, 0
+        self._watched: Watch | None = None
         self._said: TentativeState | None = None
         self._said_ms = self._now_ms
         output = fragment.output.topic
@@ -145,6 +153,7 @@ class LaneForks:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._settler.start()
         self._thread.start()
+        self._upstreams.begin()
 
     def finished(self, marker: CommitMarker, elapsed_ms: int) -> None:
         """Take in a committed marker of the lane, and how long its batch took."""
@@ -192,6 +201,7 @@ class LaneForks:
             if running is not None:
                 running.fork.request_stop()
                 running.has_ended.wait(END_S)
+            self._upstreams.end()
             if self._settler is not None:
                 self._settler.join(END_S)
             if self._topic is not None:
@@ -211,11 +221,11 @@ class LaneForks:
         observed, availability, now_ms = self._planner.observed, self._availability, self._now_ms
         if observed is None or availability is None:
             return watch
-        watch = look(watch, *observed, now_ms)
-        self._held = held(watch, observed[0])
-        event = self._ended() or next_event(
-            self._phase, watch, self._held, availability, self._measured
-        )
+        watch = look(watch, *observed, now_ms, self._upstreams.awaited)
+        self._held, self._watched = held(watch, observed[0]), watch
+        event = self._ended() or self._offered(observed[0])
+        if event is None:
+            event = next_event(self._phase, watch, self._held, availability, self._measured)
         if self._phase is ForkPhase.RESTING and now_ms >= self._rests_until_ms:
             event = ForkEvent.RESTED
         if event is not None:
@@ -237,13 +247,17 @@ class LaneForks:
             case ForkEvent.DUE:
                 self._begin_fork()
             case ForkEvent.EXPIRED if running is not None:
-                running.steered = begun(watch, availability, self._measured)
+                found = begun(watch, availability, self._measured)
+                running.steered = replace(found, tentative=running.steered.tentative)
                 running.fork.steer(running.steered)
                 self._say(f"publishes tentative results: {self._causes()}")
             case ForkEvent.OVER if running is not None:
                 running.fork.request_stop()
                 self._failures, self._problem = 0, ""
                 self._say("nothing is held back any more: the fork ends")
+            case ForkEvent.OUTDATED if running is not None:
+                running.fork.request_stop()
+                self._say("tentative results of an input have an end: the fork ends")
             case ForkEvent.PREPARED if running is not None:
                 taken_ms = self._now_ms - running.begun_ms
                 self._measured = replace(self._measured, ready_ms=taken_ms)
@@ -262,9 +276,25 @@ class LaneForks:
             return
         own, before = running.watch, running.steered
         found = steered(stable, own, before, availability, self._measured)
+        found = replace(found, tentative=before.tentative)
         if found != running.steered:
             running.steered = found
             running.fork.steer(found)
+
+    def _offered(self, stable: LaneTime) -> ForkEvent | None:
+        """Offer the fork tentative records of its inputs; one that has read outdated ones ends."""
+        running = self._running
+        observed = None if running is None else running.fork.observed
+        if running is None or observed is None:
+            return None
+        offers = self._upstreams.offers(stable, observed[0])
+        if offers is None:
+            is_running = (self._phase, ForkEvent.OUTDATED) in TRANSITIONS
+            return ForkEvent.OUTDATED if is_running else None
+        if offers != running.steered.tentative:
+            running.steered = replace(running.steered, tentative=offers)
+            running.fork.steer(running.steered)
+        return None
 
     def _begin_fork(self) -> None:
         """Begin a fork, whose event time waits until the deadline."""
@@ -275,7 +305,8 @@ class LaneForks:
         in_force_ms = observed[0].release.in_force_ms
         waiting = Steered(most_ms=Millis(0) if in_force_ms is None else in_force_ms)
         generation = topic.begin(self._settings.epoch, self._output_ends)
-        stable = StableState(self._folder, lambda: self._markers, self._inputs)
+        topics = self._upstreams.topics
+        stable = StableState(self._folder, lambda: self._markers, self._inputs, topics)
         made = list[_Running]()
 
         def publish(batch: ForkBatch) -> None:
@@ -299,8 +330,14 @@ class LaneForks:
         """
         running.is_prepared = True
         is_due = self._phase is ForkPhase.PUBLISHING and not self._stop.is_set()
-        if is_due and batch.results.table.num_rows:
-            topic.publish(running.generation, batch.results)
+        if not is_due:
+            running.begins_ms = batch.marker.boundary_ms
+        elif batch.results.table.num_rows:
+            is_read = self._settings.fragment.output.tentative
+            results = batch.results.by_time() if is_read else batch.results
+            topic.publish(running.generation, results)
+        if is_due:
+            self._tell_readers(topic, running, batch.marker.boundary_ms)
         self._measured = self._measured.with_latency(batch.elapsed_ms)
 
     def _ended(self) -> ForkEvent | None:
@@ -336,10 +373,48 @@ class LaneForks:
             self._problem = str(error)
             self._rests_until_ms = self._now_ms + rest_ms(self._failures)
 
+    def _tell_readers(
+        self, topic: TentativeTopic, running: _Running, complete_ms: Millis | None
+    ) -> None:
+        """Write how far the fork is, for the forks of those that read the output.
+
+        Args:
+            topic: of the results.
+            running: the fork.
+            complete_ms: its boundary; None: it has published nothing.
+        """
+        watch = self._watched
+        if watch is None or not self._settings.fragment.output.tentative:
+            return
+        found = Progress(
+            running.generation,
+            0,
+            held=held_boundaries(watch, self._settings.fragment.shape, self._now_ms),
+        )
+        if complete_ms is not None and running.begins_ms is not None:
+            found = replace(found, begins_ms=running.begins_ms, complete_ms=complete_ms)
+        topic.report(found)
+
+    def _announce(self) -> None:
+        """Let the readers of the output begin their forks meanwhile: the waits overlap."""
+        running, topic = self._running, self._topic
+        waits = self._phase in (ForkPhase.PREPARING, ForkPhase.READY)
+        if running is None or topic is None or not waits:
+            return
+        try:
+            self._tell_readers(topic, running, None)
+        except MedusaError as error:
+            _log.warning("readers do not see what is held back: %s", error, extra=self._label)
+
     def _settle(self) -> None:
         """Settle again and again, on a thread of its own: it may wait for what is missing."""
-        while not self._stop.wait(SETTLE_S):
-            self._settle_if_due()
+        looks = 0
+        while not self._stop.wait(ANNOUNCE_S):
+            looks += 1
+            self._announce()
+            if looks * ANNOUNCE_S >= SETTLE_S:
+                looks = 0
+                self._settle_if_due()
 
     def _settle_if_due(self) -> None:
         now_s, promised_ms = self._host.clock.monotonic_s(), self._last.boundary_ms
