@@ -9,7 +9,7 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -39,10 +39,10 @@ from pipeline.spark.run.lane_host import LaneHost
 from pipeline.spark.run.lane_inputs import LaneInputs
 from pipeline.spark.run.lane_planner import LanePlanner
 from pipeline.spark.run.lane_settings import LaneSettings
+from pipeline.spark.run.running_fork import RunningFork, unexpected
 from pipeline.spark.run.tentative_topic import Places, TentativeTopic
 from pipeline.spark.run.upstreams import Upstreams
 from pipeline.spark.write.tentative_sink import ForkBatch
-from pipeline.tentative.generation import Generation
 from pipeline.tentative.progress import Progress, held_boundaries
 
 LOOKS: Final = 30
@@ -58,33 +58,6 @@ AWAITED_S: Final = 10.0
 """How long the lane waits for the end of its fork, which publishes nothing any more."""
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class _Running:
-    """A fork that runs.
-
-    Args:
-        generation: of its results.
-        fork: the fork.
-        begun_ms: when it was begun (steady time).
-        watch: of its event time.
-        steered: how that moves.
-        begins_ms: the boundary after which it publishes; None: there is none yet.
-        is_prepared: whether its query has executed a batch.
-        error: it has failed; None: it has not.
-        has_ended: whether it has.
-    """
-
-    generation: Generation
-    fork: Fork
-    begun_ms: SteadyMillis
-    watch: Watch
-    steered: Steered
-    begins_ms: Millis | None = None
-    is_prepared: bool = False
-    error: MedusaError | None = None
-    has_ended: threading.Event = field(default_factory=threading.Event)
 
 
 class LaneForks:
@@ -112,7 +85,7 @@ class LaneForks:
         self._phase, self._phase_ms = ForkPhase.ABSENT, self._now_ms
         self._measured = Measured()
         self._held: Held | None = None
-        self._running: _Running | None = None
+        self._running: RunningFork | None = None
         self._failures, self._rests_until_ms, self._problem = 0, 0, ""
         self._settles_at_s, self._unsettled = 0.0, 0
         self._watched: Watch | None = None
@@ -214,7 +187,7 @@ class LaneForks:
         except MedusaError as error:
             self._failed(error)
         except Exception as error:  # noqa: BLE001 - it must not end what settles
-            self._failed(_unexpected(error))
+            self._failed(unexpected(error))
         return watch
 
     def _look(self, watch: Watch) -> Watch:
@@ -266,7 +239,7 @@ class LaneForks:
         self._phase = after(self._phase, event, self._settings.place)
         self._phase_ms = self._now_ms
 
-    def _steer(self, running: _Running, stable: Watch) -> None:
+    def _steer(self, running: RunningFork, stable: Watch) -> None:
         """Let what is missing meanwhile step aside, too, and time go on."""
         observed, availability, now_ms = running.fork.observed, self._availability, self._now_ms
         if observed is None or availability is None:
@@ -307,23 +280,21 @@ class LaneForks:
         generation = topic.begin(self._settings.epoch, self._output_ends)
         topics = self._upstreams.topics
         stable = StableState(self._folder, lambda: self._markers, self._inputs, topics)
-        made = list[_Running]()
+        made = list[RunningFork]()
 
         def publish(batch: ForkBatch) -> None:
             self._publish(topic, made[0], batch)
 
         fork = Fork(self._settings, self._host, stable, waiting, publish)
         watch = Watch(availability.bound_ms)
-        running = _Running(generation, fork, self._now_ms, watch, waiting)
+        running = RunningFork(generation, fork, self._now_ms, watch, waiting)
         made.append(running)
         self._running = running
         self._say(f"fork {generation} begins: {self._causes()}")
-        run = threading.Thread(
-            target=_run_fork, args=(running,), name=f"fork {generation}", daemon=True
-        )
+        run = threading.Thread(target=running.run, name=f"fork {generation}", daemon=True)
         run.start()
 
-    def _publish(self, topic: TentativeTopic, running: _Running, batch: ForkBatch) -> None:
+    def _publish(self, topic: TentativeTopic, running: RunningFork, batch: ForkBatch) -> None:
         """Publish the results of a batch; before the deadline the stable lane has them as well.
 
         When the lane ends, its next owner takes over what is there: nothing may come after that.
@@ -374,7 +345,7 @@ class LaneForks:
             self._rests_until_ms = self._now_ms + rest_ms(self._failures)
 
     def _tell_readers(
-        self, topic: TentativeTopic, running: _Running, complete_ms: Millis | None
+        self, topic: TentativeTopic, running: RunningFork, complete_ms: Millis | None
     ) -> None:
         """Write how far the fork is, for the forks of those that read the output.
 
@@ -471,19 +442,3 @@ class LaneForks:
 
     def _say(self, text: str) -> None:
         _log.info("%s", text, extra=self._label)
-
-
-def _run_fork(running: _Running) -> None:
-    """Run a fork to its end, on a thread of its own."""
-    try:
-        running.fork.run()
-    except MedusaError as error:
-        running.error = error
-    except Exception as error:  # noqa: BLE001 - an unexpected one must not end the lane
-        running.error = _unexpected(error)
-    finally:
-        running.has_ended.set()
-
-
-def _unexpected(error: Exception) -> MedusaError:
-    return BrokenInvariantError(f"a fork failed: {type(error).__name__}: {error}")
