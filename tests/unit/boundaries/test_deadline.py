@@ -31,6 +31,7 @@ from tests.unit.boundaries.situations import (
     ends_of,
     in_force,
     promising,
+    situation,
 )
 from tests.unit.boundaries.support import (
     SPEED,
@@ -298,3 +299,47 @@ def test_what_is_held_would_be_released(shape: Shape, progress: int) -> None:
     watch = look(look(Watch(BOUND_MS), time, all_read(), START_MS), time, all_read(), later(1))
     move = next_move(shape, time.release, StreamBoundary(Millis(progress - 1)))
     assert (held(watch, time) is not None) == (move is not None and move.to_ms > 9)
+
+
+# --- what writers of derived inputs hold back -----------------------------------------------------
+
+
+def reading(covered_ms: int) -> Situation:
+    """A lane of windows that has read all of a derived input, up to a boundary."""
+    found = promising(
+        situation(in_force(TEN, positions(SPEED, 3, 4), 9), SPEED, shape=TEN), covered_ms, 3, 4
+    )
+    return replace(found, ends=ends_of((SPEED, (3, 4))))
+
+
+def test_what_a_writer_holds_back_is_wanted_since_it_is_there() -> None:
+    """So the waits overlap; the partitions of the input are missing."""
+    found = reading(9)
+    awaited = {SPEED.stream: (Since(Millis(15), later(-800)), Since(Millis(25), later(-300)))}
+    watch = look(Watch(BOUND_MS), found.time, found.ends, later(0), awaited)
+    assert watch.moments == (Since(Millis(25), later(-300)),)
+    more = {SPEED.stream: (Since(Millis(19), later(-800)), Since(Millis(25), later(-300)))}
+    watch = look(Watch(BOUND_MS), found.time, found.ends, later(0), more)
+    seen = held(watch, found.time)
+    assert seen is not None
+    assert (seen.event_ms, seen.for_ms) == (Millis(19), 800)
+    assert seen.causes == {at(SPEED, 0), at(SPEED, 1)}
+
+
+def test_a_boundary_that_was_read_is_not_missing() -> None:
+    """Its records are, but they are about to be read."""
+    found = reading(9)
+    awaited = {SPEED.stream: (Since(Millis(19), later(-800)),)}
+    watch = look(Watch(BOUND_MS), found.time, found.ends, later(0), awaited)
+    assert held(watch, found.time) is not None
+    found = promising(found, 19, 5, 5)
+    watch = look(watch, found.time, found.ends, later(50), awaited)
+    assert held(watch, found.time) is None
+
+
+def test_without_a_word_of_its_writer_a_derived_input_is_not_missing() -> None:
+    """It holds event time back as it does."""
+    found = reading(9)
+    watch = look(Watch(BOUND_MS), found.time, found.ends, later(0))
+    assert watch.moments == ()
+    assert held(watch, found.time) is None
