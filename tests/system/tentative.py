@@ -168,4 +168,4 @@ class Chain(Early):
         """The ids of results between the fragments."""
         topic = f"{self.inner}.tentative" if tentative else self.inner
         found = (dict(one.headers) for one in self.medusa.records(topic) if one.value is not None)
-        return Counter(one[RESULT_ID] for one in found)
+        return Counter(one[RESULT_ID] or b"" for one in found)

@@ -8,7 +8,7 @@ from pipeline.boundaries.derived import PendingBoundary
 from pipeline.boundaries.lane_time import Steered
 from pipeline.boundaries.next_batch import Batch, Wait
 from pipeline.boundaries.tentative_input import TentativeInput
-from pipeline.ids import Millis, Offset, TopicName
+from pipeline.ids import BatchId, Millis, Offset, TopicName
 from pipeline.markers.positions import InputPartition
 from tests.unit.boundaries.situations import (
     TEN,
@@ -72,7 +72,7 @@ def test_it_goes_on_to_the_next_boundary() -> None:
     found = steered(fork(), offer(19, 29, 8, 9))
     time, decision = found.decided
     assert isinstance(decision, Batch)
-    done = replace(in_force(TEN, decision.end, 29), batch=2, end=decision.end)
+    done = replace(in_force(TEN, decision.end, 29), batch=BatchId(2), end=decision.end)
     found = replace(found, time=time, last=replace(found.last, end=decision.end)).finished(done)
     assert found.decision == Wait()
     found = steered(found, offer(19, 39, 12, 9))

@@ -148,7 +148,7 @@ def test_what_is_held_back_is_known_since_then(world: World) -> None:
         Since(Millis(29), SteadyMillis(4_900)),
     )
     world.add(DoneMark(0, SECOND, Millis(29)), 0)
-    assert world.upstream.awaited == ()
+    assert not world.upstream.awaited
 
 
 def test_no_cut_is_before_what_was_forgotten(world: World) -> None:
