@@ -18,7 +18,7 @@ from pipeline.ids import Epoch, Millis, Offset, SteadyMillis, TopicName
 from pipeline.tentative.by_time import MOST_OPEN
 from pipeline.tentative.generation import Generation
 from pipeline.tentative.progress import Progress, progress_of
-from pipeline.tentative.records import DoneMark, TentativeResult, Undo, decode
+from pipeline.tentative.records import DoneMark, TentativeResult, decode
 
 _NONE: Final = Offset(-1)
 
@@ -76,7 +76,7 @@ class Upstream:
                 self._result(result, record.offset)
             case DoneMark(generation=generation) if generation == self.generation:
                 self.is_usable, self.awaited = False, ()
-            case DoneMark() | Undo() | _:
+            case _:
                 pass
 
     def forget(self, covered_ms: Millis) -> None:

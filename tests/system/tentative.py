@@ -55,6 +55,30 @@ outputs:
   counts: {topic: early-counts}
   totals: {topic: early-out}
 """
+ROWS = """
+network: early
+availability: 4s
+streams:
+  readings:
+    topic: early-in
+    schema: reading.avsc
+    event_time: at
+    lateness: 0s
+    partitions: 2
+boxes:
+  counts:
+    aggregate: readings
+    window: 1s
+    by: [sensor]
+    compute: {n: count(*)}
+  firsts:
+    deduplicate: counts
+    by: [sensor, window_start]
+    within: 1s
+outputs:
+  counts: {topic: early-counts}
+  firsts: {topic: early-out}
+"""
 WITHIN_S = 120.0
 SENSORS = ("left", "right")
 
@@ -169,3 +193,21 @@ class Chain(Early):
         topic = f"{self.inner}.tentative" if tentative else self.inner
         found = (dict(one.headers) for one in self.medusa.records(topic) if one.value is not None)
         return Counter(one[RESULT_ID] or b"" for one in found)
+
+
+@dataclass
+class ChainOfRows(Chain):
+    """Two fragments: counts in windows, and a box that keeps them as rows until their time."""
+
+    document: ClassVar[str] = ROWS
+    last: ClassVar[str] = "firsts"
+
+    def result_ms(self, at_ms: int) -> int:
+        """That of the count."""
+        return Early.result_ms(self, at_ms)
+
+    @property
+    def settled_by_id(self) -> set[bytes]:
+        """The ids of tentative results that a stable one has."""
+        stable = {dict(one.headers)[RESULT_ID] for one in self.medusa.records(self.topic)}
+        return {one.id for one in self.results()} & stable

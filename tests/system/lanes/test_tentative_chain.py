@@ -7,7 +7,7 @@ import pytest
 
 from brokers.kafka.producer import PlainProducer
 from tests.system.support import Installation
-from tests.system.tentative import SENSORS, Chain
+from tests.system.tentative import SENSORS, Chain, ChainOfRows
 
 pytestmark = [pytest.mark.system, pytest.mark.usefixtures("node"), pytest.mark.timeout(500)]
 
@@ -50,3 +50,20 @@ def test_tentative_results_pass_through_a_chain_and_are_corrected_once(
     assert chain.kept == []
     chain.check()
     assert set(chain.inner_ids(tentative=False).values()) == {1}, "each count is stable once"
+
+
+def test_a_row_has_the_id_of_the_result_that_it_was(
+    medusa: Installation, producer: PlainProducer
+) -> None:
+    """Tentative or stable: so the results of both have one id, wherever their records are."""
+    chain = ChainOfRows(medusa, producer, "rows")
+    chain.run(lambda: bool(medusa.records(chain.topic)), "there are stable results")
+    begun_s, cut_ms = time.monotonic(), int(time.time() * 1000)
+    chain.run(
+        lambda: time.monotonic() > begun_s + AWAY_S and len(chain.results(cut_ms + AFTER_MS)) > 2,
+        "there are tentative rows",
+        away=1,
+    )
+    chain.run(lambda: chain.is_done, "all tentative results are settled")
+    assert chain.settled_by_id
+    chain.check()
