@@ -186,6 +186,8 @@ class Chain:
 
     def tick(self, tick: int) -> None:
         """The first lane, then the second one."""
+        if tick in self.restarts:
+            self.first.forks.restart()
         self.first.tick(tick)
         now = START_MS + TICK_MS * tick
         self._boundary()

@@ -35,6 +35,7 @@ from pipeline.network.boxes.windows import TumblingWindow
 from pipeline.tentative.generation import Generation, following
 from pipeline.tentative.progress import NOTHING_MS, HeldBoundary, Progress, held_boundaries
 from pipeline.tentative.records import TentativeRecord, TentativeResult, digest, done_marks
+from pipeline.tentative.restoring import restored
 from pipeline.tentative.settling import Settling
 from tests.unit.boundaries.support import START_MS, STRICT_CARS, at, lane, marker, positions
 
@@ -242,6 +243,7 @@ class Forks:
     done: list[Generation] = field(default_factory=list)
     topic: list[TentativeRecord | Progress] = field(default_factory=list)
     """The tentative topic, of one partition."""
+    epoch: Epoch = field(default_factory=lambda: Epoch(1))
     begins_ms: Millis | None = None
     refused_ms: Millis = NOTHING_MS
 
@@ -283,6 +285,12 @@ class Forks:
             if found_now != before:
                 fork.steer(found_now)
 
+    def restart(self) -> None:
+        """The owner of the lane begins anew: its fork is gone, what it has written is there."""
+        self.fork, self.phase, self.watch = None, ForkPhase.ABSENT, Watch(X_MS)
+        left = [one for one in self.topic if not isinstance(one, Progress)]
+        self.settling, self.epoch = restored(left, 1).settling, Epoch(self.epoch + 1)
+
     def awaited(self) -> Awaited:
         """What the writers of inputs hold back."""
         return {}
@@ -305,7 +313,7 @@ class Forks:
         self.fork.answer(ends)
         self.begins_ms, self.refused_ms = None, NOTHING_MS
         self.ready_ms, self.own = now + HOW.ready_ms, Watch(X_MS)
-        self.generation = following(self.settling.newest, Epoch(1))
+        self.generation = following(self.settling.newest, self.epoch)
 
     def step(self, now: int) -> None:
         """Let the fork run."""

@@ -46,10 +46,10 @@ def check(chain: Chain) -> None:
 
 
 @LONG
-@given(scenarios())
-def test_forks_of_any_scenario(scenario: Scenario) -> None:
+@given(scenarios(), st.lists(st.integers(50, 140), max_size=2))
+def test_forks_of_any_scenario(scenario: Scenario, restarts: list[int]) -> None:
     """No window counts twice, stable or tentative: the lanes assert that as they read."""
-    chain = Chain(scenario).go()
+    chain = Chain(scenario, restarts=tuple(restarts)).go()
     event(f"published: {bool(chain.forks.published)}, outdated: {min(chain.forks.outdated, 2)}")
     check(chain)
 
@@ -71,6 +71,17 @@ def test_tentative_results_pass_through() -> None:
     assert len(late) > 3
     assert len(chain.forks.begun) == 1
     assert chain.forks.phase is ForkPhase.ABSENT
+
+
+def test_a_fork_begins_anew_with_the_generation_that_it_reads() -> None:
+    """The owner upstream is restarted while both publish: each generation is settled."""
+    longer = Scenario(SHAPES[0], (0, 0), (Away(1, 40, 160, answers=True),), ticks=220)
+    chain = Chain(longer, restarts=(100,)).go()
+    check(chain)
+    assert len({of for of, _ in chain.first.forks.published}) == 2
+    assert len({of for of, _ in chain.forks.published}) == 2
+    assert chain.forks.outdated
+    assert {chain.forks.parts[one.id] for _, one in chain.forks.published} == {2}
 
 
 def test_without_a_failure_no_fork_begins() -> None:
