@@ -9,15 +9,24 @@ While a lane is behind its inputs nothing is due: X says nothing about the past.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Final
 
 from pipeline.boundaries import release as releases
+from pipeline.boundaries.derived import WriterSeen
 from pipeline.boundaries.ends import Ends
 from pipeline.boundaries.external import InputTime, StreamBoundary, is_idle, least_active
-from pipeline.boundaries.lane_time import LaneTime, input_times, observed_ms, partitions_seen
+from pipeline.boundaries.lane_time import (
+    LaneTime,
+    finished_in,
+    input_times,
+    observed_ms,
+    partitions_seen,
+)
 from pipeline.boundaries.profile import DerivedInput, ExternalInput
-from pipeline.ids import Millis, Offset, SteadyMillis
+from pipeline.ids import Millis, Offset, SteadyMillis, StreamName
 from pipeline.markers.positions import InputPartition
 
 RESOLUTION: Final = 50
@@ -39,14 +48,21 @@ class Wanted:
         event_ms: the event time.
         alone: the event time that each external partition alone would lead to; None: it has had no
             record. Those that are idle or step aside are left out.
+        derived: the newest boundary of each derived input whose writer holds results back; None:
+            there is none.
     """
 
     event_ms: Millis
     alone: Mapping[InputPartition, Millis | None]
+    derived: Mapping[StreamName, Millis | None] = field(default_factory=dict)
 
     def missing(self, event_ms: Millis) -> frozenset[InputPartition]:
         """The partitions that have not passed an event time."""
         return frozenset(at for at, ms in self.alone.items() if ms is None or ms < event_ms)
+
+    def behind(self, event_ms: Millis) -> frozenset[StreamName]:
+        """The derived inputs whose stable boundary has not passed an event time."""
+        return frozenset(one for one, ms in self.derived.items() if ms is None or ms < event_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +71,12 @@ class Since:
 
     event_ms: Millis
     since_ms: SteadyMillis
+
+
+Awaited = Mapping[StreamName, Sequence[Since]]
+"""Boundaries that the writers of derived inputs hold back, in order, and since when each is wanted
+there: the waits of both overlap."""
+NOTHING: Final[Awaited] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +115,8 @@ class Held:
         for_ms: for how long they are known to be held back.
         counts_ms: how much of that counts, because the lane was level; None: it is behind.
         event_ms: the event time that would release them.
-        causes: the external partitions that have not passed it.
+        causes: the external partitions that have not passed it, and those of derived inputs whose
+            writers hold results back.
     """
 
     since_ms: SteadyMillis
@@ -103,21 +126,35 @@ class Held:
     causes: frozenset[InputPartition]
 
 
-def wanted(time: LaneTime, ends: Ends | None, now_ms: SteadyMillis) -> Wanted | None:
+def wanted(
+    time: LaneTime,
+    ends: Ends | None,
+    now_ms: SteadyMillis,
+    awaited: Mapping[StreamName, Millis] = MappingProxyType({}),
+) -> Wanted | None:
     """The event time of a lane if each of its active external partitions were as far as the first.
 
-    Derived inputs hold it back as they do: what is missing there is missing at their writers.
+    Derived inputs hold it back as they do, unless their writers say what they hold back.
 
     Args:
         time: of the lane.
         ends: the latest answer of the brokers, fresh or not.
         now_ms: steady time.
+        awaited: the boundaries of derived inputs that their writers hold back.
     """
     if time.unloaded:
         return None
     fresh = ends if ends is not None and ends.fresh(now_ms) else None
     behind = _partitions(time, fresh)
     found = dict(input_times(time, ends, now_ms))
+    newest_ms = {
+        stream: _newest_ms(time.writers[stream])
+        for stream in awaited
+        if stream in time.writers and not found[stream].idle
+    }
+    for stream, own_ms in newest_ms.items():
+        at_ms = awaited[stream] if own_ms is None else max(own_ms, awaited[stream])
+        found[stream] = replace(found[stream], boundary=StreamBoundary(at_ms))
     derived = [found[one.stream] for one in time.profile.inputs if isinstance(one, DerivedInput)]
     seen_ms = _furthest([ms for ms in behind.values() if ms is not None], derived)
     if seen_ms is None:
@@ -132,10 +169,16 @@ def wanted(time: LaneTime, ends: Ends | None, now_ms: SteadyMillis) -> Wanted | 
     alone = {
         at: None if ms is None else Millis(ms - late_ms[at.input] - 1) for at, ms in behind.items()
     }
-    return Wanted(target.at_ms, alone)
+    return Wanted(target.at_ms, alone, newest_ms)
 
 
-def look(watch: Watch, time: LaneTime, ends: Ends | None, now_ms: SteadyMillis) -> Watch:
+def look(
+    watch: Watch,
+    time: LaneTime,
+    ends: Ends | None,
+    now_ms: SteadyMillis,
+    awaited: Awaited = NOTHING,
+) -> Watch:
     """Observe a lane; to be called several times within the bound.
 
     Args:
@@ -143,12 +186,19 @@ def look(watch: Watch, time: LaneTime, ends: Ends | None, now_ms: SteadyMillis) 
         time: of the lane.
         ends: the latest answer of the brokers.
         now_ms: steady time.
+        awaited: what the writers of its derived inputs hold back.
     """
     watch = replace(
         _with_level(watch, time, ends, now_ms), as_of_ms=_as_of(watch, time, ends, now_ms)
     )
-    found = wanted(time, ends, now_ms)
     moments = tuple(one for one in watch.moments if _releases(time, one.event_ms))
+    newest: Mapping[StreamName, Millis] = {}
+    for newest, since_ms in _by_moment(awaited):
+        then = wanted(time, ends, now_ms, newest)
+        if then is not None and _releases(time, then.event_ms):
+            at_ms = max(since_ms, moments[-1].since_ms) if moments else since_ms
+            moments = _added(moments, Since(then.event_ms, at_ms), watch.bound_ms)
+    found = wanted(time, ends, now_ms, newest)
     if found is None:
         return replace(watch, moments=moments, wanted=None)
     if _releases(time, found.event_ms):
@@ -156,7 +206,7 @@ def look(watch: Watch, time: LaneTime, ends: Ends | None, now_ms: SteadyMillis) 
     return replace(watch, moments=moments, wanted=found)
 
 
-def held(watch: Watch) -> Held | None:
+def held(watch: Watch, time: LaneTime) -> Held | None:
     """The results of a lane that were held back when it was last looked at.
 
     What every partition has passed is not held back: it is about to be released.
@@ -165,7 +215,8 @@ def held(watch: Watch) -> Held | None:
         return None
     level_ms = watch.level_ms
     for one in watch.moments:
-        causes = watch.wanted.missing(one.event_ms)
+        behind = watch.wanted.behind(one.event_ms)
+        causes = watch.wanted.missing(one.event_ms) | _partitions_of(time, behind)
         if causes:
             for_ms = max(0, watch.as_of_ms - one.since_ms)
             counts_ms = None
@@ -179,6 +230,31 @@ def wanted_before(watch: Watch, at_ms: int) -> Millis | None:
     """The largest event time that was wanted at a steady time; None: none that is not in force."""
     found = (one.event_ms for one in watch.moments if one.since_ms <= at_ms)
     return max(found, default=None)
+
+
+def _by_moment(awaited: Awaited) -> Iterator[tuple[Mapping[StreamName, Millis], SteadyMillis]]:
+    """What was held back of each input at each of the moments, in order."""
+    for at_ms in sorted({one.since_ms for those in awaited.values() for one in those}):
+        before = (
+            (stream, [one.event_ms for one in those if one.since_ms <= at_ms])
+            for stream, those in awaited.items()
+        )
+        yield {stream: max(found) for stream, found in before if found}, at_ms
+
+
+def _newest_ms(seen: WriterSeen) -> Millis | None:
+    """The newest boundary that was read: what it promises is not missing, but about to be read."""
+    return seen.pending[-1].boundary_ms if seen.pending else seen.covered_ms
+
+
+def _partitions_of(time: LaneTime, streams: AbstractSet[StreamName]) -> frozenset[InputPartition]:
+    """The partitions of some inputs."""
+    return frozenset(
+        InputPartition(one.stream, one.topic, partition)
+        for one in time.profile.inputs
+        if one.stream in streams
+        for partition in finished_in(time.positions, one)
+    )
 
 
 def _furthest(progress: Sequence[Millis], derived: Sequence[InputTime]) -> Millis | None:

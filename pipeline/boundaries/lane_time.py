@@ -31,6 +31,7 @@ from pipeline.boundaries.held import HELD_LEAST_MS, HeldBack, Since, held_back
 from pipeline.boundaries.profile import DerivedInput, ExternalInput, LaneInput, LaneProfile
 from pipeline.boundaries.promise import is_spent
 from pipeline.boundaries.release import Release
+from pipeline.boundaries.tentative_input import TentativeInput
 from pipeline.ids import Epoch, Millis, Offset, SteadyMillis, StreamName, TopicId
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import InputPartition, Positions
@@ -49,10 +50,12 @@ class Steered:
     Args:
         without: external partitions that step aside, as if they were idle.
         most_ms: the limit of event time; None: there is none.
+        tentative: derived inputs of which tentative records are offered.
     """
 
     without: frozenset[InputPartition] = frozenset()
     most_ms: Millis | None = None
+    tentative: tuple[TentativeInput, ...] = ()
 
     def limited(self, target: StreamBoundary | None) -> StreamBoundary | None:
         """A target within the limit."""
@@ -96,6 +99,7 @@ class LaneTime:
         steered: how a fork is steered; a stable lane waits for everything.
         silent: partitions whose ends are answered, but no records, and since when (steady time):
             they are not read.
+        taken: derived inputs of which a fork reads tentative records.
         read_until_ms: when the last finished batch was planned, which read what was there then
             (steady time); None: not by this process.
     """
@@ -120,6 +124,7 @@ class LaneTime:
     steps_ms: int | None = None
     steered: Steered = STABLE
     silent: Mapping[Place, SteadyMillis] = field(default_factory=dict)
+    taken: Mapping[StreamName, TentativeInput] = field(default_factory=dict)
     read_until_ms: SteadyMillis | None = None
 
 

@@ -4,10 +4,10 @@ Spark executes exactly the planned batch. A batch closes what its event time rel
 records that it reads itself; its records are late by the event time of the batch before.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
-from pipeline.boundaries import lane_time
+from pipeline.boundaries import lane_time, taking_over
 from pipeline.boundaries import release as releases
 from pipeline.boundaries.ends import Ends
 from pipeline.boundaries.external import StreamBoundary
@@ -72,10 +72,12 @@ class Batch:
     Args:
         end: where it ends, of every partition.
         event_ms: the event time that comes into force in it; None: that of the batch before.
+        begin: where it begins, of partitions that do not go on at the end of the batch before.
     """
 
     end: Positions
     event_ms: Millis | None
+    begin: Positions = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,20 +121,24 @@ def next_batch(
     Returns:
         The event time with what holds it back, and the decision.
     """
+    time = taking_over.taken_over(time, last.end)
+    ends = taking_over.seen(ends, time)
     time, _ = lane_time.observe(time, ends, now_ms)
     if last.at_ms is not None and now_ms < last.at_ms + limits.pace_ms:
         return time, Wait(SteadyMillis(last.at_ms + limits.pace_ms))
-    start = _behind(time, last.end) if limits.state_is_full else last.end
+    begin = taking_over.begins(time, last.end)
+    begun = {**last.end, **begin}
+    start = _behind(time, begun) if limits.state_is_full else begun
     time = replace(time, is_full=limits.state_is_full)
     read = start if ends is None else _within(start, ends, limits.offsets)
     if offsets_between(start, read) > limits.trusted:
         return time, Sample()
-    end = {**last.end, **read}
+    end = {**begun, **read}
     move, until_ms = _move(time, end, ends, now_ms)
-    if end == last.end and move is None:
+    if end == begun and move is None:
         return time, Wait(until_ms)
-    if end != last.end or move is None or not isinstance(time.profile.shape, Stateless):
-        return _planned(time, move, now_ms), Batch(end, None if move is None else move.to_ms)
+    if end != begun or move is None or not isinstance(time.profile.shape, Stateless):
+        return _planned(time, move, now_ms), Batch(end, None if move is None else move.to_ms, begin)
     if time.positions != last.end:  # its last batch is still being written
         return time, Wait()
     return _planned(time, move, now_ms), PassOn(move.to_ms)

@@ -58,6 +58,9 @@ class ForkEvent(Enum):
     """The deadline has come."""
     OVER = "over"
     """The stable lane goes on: nothing is held back any more."""
+    OUTDATED = "outdated"
+    """Tentative results of an input, which it has read, are settled, or others come in their
+    place: what it computes of them is, too."""
     FAILED = "failed"
     RESTED = "rested"
 
@@ -69,6 +72,7 @@ TRANSITIONS: Mapping[tuple[ForkPhase, ForkEvent], ForkPhase] = MappingProxyType(
         (ForkPhase.PREPARING, ForkEvent.PREPARED): ForkPhase.READY,
         (ForkPhase.READY, ForkEvent.EXPIRED): ForkPhase.PUBLISHING,
         **{(one, ForkEvent.OVER): ForkPhase.ABSENT for one in _RUNNING},
+        **{(one, ForkEvent.OUTDATED): ForkPhase.ABSENT for one in _RUNNING},
         **{(one, ForkEvent.FAILED): ForkPhase.RESTING for one in _RUNNING},
         (ForkPhase.RESTING, ForkEvent.RESTED): ForkPhase.ABSENT,
     }

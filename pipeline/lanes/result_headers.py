@@ -22,3 +22,7 @@ GENERATION = "medusa.generation"
 """Of each record of a tentative topic: the fork's generation, as text."""
 DONE = "medusa.done"
 """Of a done mark: the event time in milliseconds that the stable boundary has passed, as text."""
+
+PROGRESS = "medusa.progress"
+"""Of a record of a tentative topic without key and value, for the forks of fragments that read the
+output: how far its generation is, see `pipeline/tentative/progress.py`. All others ignore it."""

@@ -58,7 +58,11 @@ def _as_state(fragment: Fragment) -> Fragment:
         recovery=Recovery.PRECISE,
         priority=Priority.NORMAL,
         availability=None,
-        output=replace(fragment.output, corrections=ids),
+        inputs=tuple(
+            replace(one, tentative=ids and one.tentative) if isinstance(one, DerivedStream) else one
+            for one in fragment.inputs
+        ),
+        output=replace(fragment.output, corrections=ids, tentative=False),
     )
 
 
@@ -179,5 +183,7 @@ def _input_facts(stream: FragmentInput) -> Iterator[tuple[str, str]]:
         yield f"start of {name}", start_text(stream.start)
     else:
         yield f"key of {name}", key_text(stream)
+        read = "by forks, too" if stream.tentative else "no"
+        yield f"tentative results of {name}", read
     for column in stream.columns:
         yield f"column {column.name} of {name}", str(column)[len(column.name) + 1 :]

@@ -78,6 +78,8 @@ def state_digest(fragment: Fragment) -> str:
     }
     if fragment.identified and fragment.traits.keeps is Keeps.ROWS:
         plain["ids"] = True  # waiting rows keep theirs
+        if named := [n for n, one in enumerate(fragment.inputs) if _has_ids(one)]:
+            plain["ids of"] = list(named)
     return _hash(plain)
 
 
@@ -201,6 +203,11 @@ def _state_of(stream: FragmentInput) -> Json:
     return _canonical(_decoded_alike(_unnamed(_without_timing(stream))))
 
 
+def _has_ids(stream: FragmentInput) -> bool:
+    """Whether rows of an input are identified by the ids of results."""
+    return isinstance(stream, DerivedStream) and stream.tentative
+
+
 def _placed_boxes(fragment: Fragment, boxes: tuple[Box, ...]) -> Json:
     """Some boxes of a fragment, with places instead of the names of its streams and boxes."""
     places = {stream.name: f"input {n}" for n, stream in enumerate(fragment.inputs)}
@@ -226,7 +233,7 @@ def _unnamed(stream: FragmentInput) -> FragmentInput:
     """An input without name, topic and start position."""
     nameless = replace(stream, name=StreamName(""), topic=TopicName(""))
     if not isinstance(nameless, ExternalStream):
-        return nameless
+        return replace(nameless, tentative=False)
     return replace(nameless, start=StartAt("earliest"))
 
 

@@ -42,6 +42,9 @@ class DerivedStream:
     lateness_ms: int = 0
     """The least lateness of its inputs: its boundary is at least this far behind their newest
     records."""
+    tentative: bool = False
+    """Whether forks of its readers read its tentative results; its records are identified by the
+    ids of results then, and not by their places."""
 
 
 FragmentInput = ExternalStream | DerivedStream

@@ -8,6 +8,7 @@ from pipeline.network.model import Network
 from pipeline.planner.draft import Draft
 from pipeline.planner.passes.check_topics import check_topics
 from pipeline.planner.passes.cut import cut
+from pipeline.planner.passes.follow_tentative import follow_tentative
 from pipeline.planner.passes.limit_amnesia import limit_amnesia
 from pipeline.planner.passes.list_topics import list_topics
 from pipeline.planner.passes.merge_aggregates import merge_aggregates
@@ -34,6 +35,7 @@ PASSES: tuple[Pass, ...] = (
     limit_amnesia,
     settle_recovery,
     settle_availability,
+    follow_tentative,
     list_topics,
     check_topics,
 )

@@ -14,7 +14,7 @@ from hashlib import blake2b
 
 from brokers.records import Headers, KafkaRecord
 from pipeline.ids import Millis, TopicId
-from pipeline.lanes.result_headers import DONE, GENERATION, RESULT_ID, WRITTEN_TO
+from pipeline.lanes.result_headers import DONE, GENERATION, PROGRESS, RESULT_ID, WRITTEN_TO
 from pipeline.tentative.generation import Generation, read
 
 _MILLIS = re.compile(rb"-?[0-9]{1,19}")
@@ -67,6 +67,7 @@ class Unread(Enum):
 
     FOREIGN = "it was not written by Medusa"
     OTHER_TOPIC = "it belongs to a stable topic that was deleted"
+    PROGRESS = "it is for forks that read the topic: see `progress.py`"
     DAMAGED = "its headers are damaged"
 
 
@@ -117,6 +118,8 @@ def decode(record: KafkaRecord, topic_id: TopicId) -> TentativeRecord | Unread:
     generation = read(headers[GENERATION])
     if generation is None:
         return Unread.DAMAGED
+    if PROGRESS in headers:
+        return Unread.PROGRESS
     if DONE in headers:
         return _done_mark(record, generation, headers)
     return _result(record, generation, headers)

@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from brokers.kafka.producer import PlainProducer
 from pipeline.catalog.fragment_status import LaneState
@@ -29,6 +30,55 @@ boxes:
     compute: {n: count(*)}
 outputs: {counts: {topic: early-out, availability: 4s}}
 """
+CHAIN = """
+network: early
+availability: 4s
+streams:
+  readings:
+    topic: early-in
+    schema: reading.avsc
+    event_time: at
+    lateness: 0s
+    partitions: 2
+boxes:
+  counts:
+    aggregate: readings
+    window: 1s
+    by: [sensor]
+    compute: {n: count(*)}
+  totals:
+    aggregate: counts
+    window: 2s
+    by: [sensor]
+    compute: {n: sum(n)}
+outputs:
+  counts: {topic: early-counts}
+  totals: {topic: early-out}
+"""
+ROWS = """
+network: early
+availability: 4s
+streams:
+  readings:
+    topic: early-in
+    schema: reading.avsc
+    event_time: at
+    lateness: 0s
+    partitions: 2
+boxes:
+  counts:
+    aggregate: readings
+    window: 1s
+    by: [sensor]
+    compute: {n: count(*)}
+  firsts:
+    deduplicate: counts
+    by: [sensor, window_start]
+    within: 1s
+outputs:
+  counts: {topic: early-counts}
+  firsts: {topic: early-out}
+"""
 WITHIN_S = 120.0
 SENSORS = ("left", "right")
 
@@ -40,6 +90,10 @@ class Early:
     Those of a partition that is away are sent when it is back.
     """
 
+    document: ClassVar[str] = DOCUMENT
+    last: ClassVar[str] = "counts"
+    """The fragment that writes the output."""
+
     medusa: Installation
     producer: PlainProducer
     network: str
@@ -48,8 +102,8 @@ class Early:
 
     def __post_init__(self) -> None:
         """Deploy it."""
-        self.medusa.deploy(DOCUMENT.replace("early", self.network), {"reading.avsc": READING})
-        self.medusa.await_state(self.network, "counts", LaneState.RUNNING)
+        self.medusa.deploy(self.document.replace("early", self.network), {"reading.avsc": READING})
+        self.medusa.await_state(self.network, self.last, LaneState.RUNNING)
         self.topic = TopicName(f"{self.network}-out")
         described = self.medusa.admin.describe((self.topic,))[self.topic]
         self.partitions, self._id = described.partitions, TopicId(described.topic_id)
@@ -111,4 +165,49 @@ class Early:
         value = {"sensor": sensor, "value": 1, "at": at_ms}
         encoded = self.medusa.encoded(f"{topic}-value", READING, value)
         self.producer.send(topic, None, encoded, timestamp_ms=Millis(at_ms), partition=partition)
-        self.sent[sensor, at_ms // 1000 * 1000 + 1000] += 1
+        self.sent[sensor, self.result_ms(at_ms)] += 1
+
+    def result_ms(self, at_ms: int) -> int:
+        """The event time of the result that a reading is counted in."""
+        return at_ms // 1000 * 1000 + 1000
+
+
+@dataclass
+class Chain(Early):
+    """Two fragments: counts in windows, and totals of these in longer ones."""
+
+    document: ClassVar[str] = CHAIN
+    last: ClassVar[str] = "totals"
+
+    def result_ms(self, at_ms: int) -> int:
+        """The time of a count is the end of its window, where another one of the totals begins."""
+        return super().result_ms(at_ms) // 2000 * 2000 + 2000
+
+    @property
+    def inner(self) -> TopicName:
+        """The topic between the fragments."""
+        return TopicName(f"{self.network}-counts")
+
+    def inner_ids(self, *, tentative: bool) -> Counter[bytes]:
+        """The ids of results between the fragments."""
+        topic = f"{self.inner}.tentative" if tentative else self.inner
+        found = (dict(one.headers) for one in self.medusa.records(topic) if one.value is not None)
+        return Counter(one[RESULT_ID] or b"" for one in found)
+
+
+@dataclass
+class ChainOfRows(Chain):
+    """Two fragments: counts in windows, and a box that keeps them as rows until their time."""
+
+    document: ClassVar[str] = ROWS
+    last: ClassVar[str] = "firsts"
+
+    def result_ms(self, at_ms: int) -> int:
+        """That of the count."""
+        return Early.result_ms(self, at_ms)
+
+    @property
+    def settled_by_id(self) -> set[bytes]:
+        """The ids of tentative results that a stable one has."""
+        stable = {dict(one.headers)[RESULT_ID] for one in self.medusa.records(self.topic)}
+        return {one.id for one in self.results()} & stable

@@ -13,7 +13,7 @@ from pipeline.network.sql_text import string
 from pipeline.network.types import EnumForm
 from pipeline.planner.boxes.words import on_one_line
 from pipeline.planner.columns import pruned
-from pipeline.planner.plan import Fragment, FragmentInput
+from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput
 from pipeline.spark.query.boxes.catalogue import lower_stateful, lower_stateless
 from pipeline.spark.query.keys import key_sql
 from pipeline.spark.query.lowered import (
@@ -157,6 +157,7 @@ def _source(stream: FragmentInput, marked: MarkedSource, around: LoweringInputs)
         id=marked.id,
         skipped_ms=marked.skipped_ms,
         written_to=None if external else marked.topic_id,
+        has_ids=isinstance(stream, DerivedStream) and stream.tentative,
     )
 
 

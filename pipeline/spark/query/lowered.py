@@ -10,6 +10,7 @@ columns whose names begin with two underscores; `__reason` is null as long as th
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -43,6 +44,8 @@ class TopicRole(Enum):
     DATA = "data"
     REDRIVE = "redrive"
     """Only if records were ever redriven."""
+    TENTATIVE = "tentative"
+    """Only in a fork."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +106,8 @@ class Source:
     """Records at or below this event time are skipped; see `MarkedSource`."""
     written_to: TopicId | None = None
     """Topic id in the headers of a derived stream's results; None for external streams."""
+    has_ids: bool = False
+    """Whether its records are identified by the ids of results, and not by their places."""
 
     @property
     def data(self) -> AssignedTopic:
@@ -359,6 +364,17 @@ class Lowered:
     def twin(self, path: Path) -> str:
         """The name of a path if another has the same source and port; else empty."""
         return path.name if any(p.port == path.port for p in self.others(path)) else ""
+
+
+def with_tentative(lowered: Lowered, topics: Mapping[StreamName, AssignedTopic]) -> Lowered:
+    """The fragment as a fork reads it: some inputs with the topics of their tentative results."""
+    return replace(
+        lowered,
+        sources=tuple(
+            replace(one, topics=(*one.topics, topics[one.input])) if one.input in topics else one
+            for one in lowered.sources
+        ),
+    )
 
 
 def as_accepted(lowered: Lowered) -> Lowered:

@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
 
 from pipeline.lanes.dead_letters import ATTEMPT, HELD, HELD_BY, REDRIVEN_ORIGIN
+from pipeline.lanes.result_headers import RESULT_ID
 from pipeline.network.boxes.traits import Keeps
 from pipeline.spark.query import hidden
 from pipeline.spark.query.emitting.headers import header
@@ -59,12 +60,17 @@ def _has_positions(core: Core | None, path: Path) -> bool:
 
 
 def record_id(source: Source, twin: str = "") -> Column:
-    """`topic/partition/offset` of the original of a record.
+    """`topic/partition/offset` of the original of a record, or topic and id of a result.
+
+    A tentative result and the stable one have one id, whatever their places are.
 
     `twin`: the name of the path, if another path has the same record at the same port.
     """
     place = F.concat_ws("/", *_OWN)
     first = F.coalesce(_origin(source), place)
+    if source.has_ids:
+        result = header(RESULT_ID).cast("string")
+        first = F.coalesce(F.concat(F.lit(f"{source.data.topic}/"), result), first)
     return F.concat_ws("/", first, F.lit(twin)) if twin else first
 
 

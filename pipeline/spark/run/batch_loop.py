@@ -131,7 +131,7 @@ class BatchLoop:
                 return None
             return Answer(self.planner.position, None, is_batch=False)
         self.sink.plan(found)
-        return Answer(found.end, self._watermark(found))
+        return Answer(found.end, self._watermark(found), begin=found.begin)
 
     def _next_before(self) -> Batch:
         """Wait for a batch while no query runs."""

@@ -8,7 +8,7 @@ plan in a query of its own, claims nothing, and publishes nothing but what its b
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -18,10 +18,11 @@ from pipeline.boundaries.lane_time import LaneTime, Steered
 from pipeline.boundaries.profile import profile
 from pipeline.clock import Deadline
 from pipeline.errors import BrokenInvariantError, RetryError
-from pipeline.ids import BatchId
+from pipeline.ids import BatchId, Offset, StreamName
 from pipeline.lanes.start.facts import Unusable
 from pipeline.markers.commit_marker import NO_BATCH, CommitMarker
-from pipeline.spark.query.lowered import Lowered, restricted
+from pipeline.markers.positions import InputPartition
+from pipeline.spark.query.lowered import AssignedTopic, Lowered, restricted, with_tentative
 from pipeline.spark.run.background_job import BackgroundJob
 from pipeline.spark.run.batch_sizer import BatchLimit, BatchSizer
 from pipeline.spark.run.checkpoints import Checkpoints, FollowerFolder
@@ -30,7 +31,12 @@ from pipeline.spark.run.lane_inputs import LaneInputs
 from pipeline.spark.run.lane_planner import LanePlanner
 from pipeline.spark.run.lane_query import LaneQuery
 from pipeline.spark.run.lane_settings import LaneSettings
-from pipeline.spark.run.planned_batch import identify, plan_next_batch, withdraw_batch
+from pipeline.spark.run.planned_batch import (
+    identify,
+    plan_next_batch,
+    rewrite_batch,
+    withdraw_batch,
+)
 from pipeline.spark.run.query_runner import QueryRunner, StoppingError
 from pipeline.spark.run.spark_errors import translated
 from pipeline.spark.run.topic_identity import TopicWatch, watch_topics
@@ -51,11 +57,13 @@ class StableState:
         folder: its checkpoint, which it uses.
         markers: its last committed markers, by batch; read while the lane goes on.
         inputs: of its queries.
+        tentative: topics of tentative results that the fork may read, by input.
     """
 
     folder: Path
     markers: Callable[[], Mapping[BatchId, CommitMarker]]
     inputs: LaneInputs
+    tentative: Mapping[StreamName, AssignedTopic] = field(default_factory=dict)
 
 
 class Fork:
@@ -153,9 +161,7 @@ class Fork:
             reader=inputs.reader,
             again=inputs.again,
             with_schemas=partial(
-                inputs.with_schemas,
-                lambda: inputs.lowered(settings, marker.sources),
-                self._label,
+                inputs.with_schemas, partial(self._lowered_again, inputs, sink), self._label
             ),
             watch=partial(self._watch, watch),
             stop=stop,
@@ -164,6 +170,15 @@ class Fork:
         if stop.is_set():
             raise StoppingError
         query.run(lowered, self._folder, sink, planned=True)
+
+    def _lowered_again(self, inputs: LaneInputs, sink: TentativeSink) -> Lowered:
+        """The plan with new schemas, to execute a batch again: from where it began."""
+        marker = sink.marker
+        lowered = inputs.lowered(self._settings, marker.sources)
+        lowered = with_tentative(lowered, self._stable.tentative)
+        end = marker.end
+        rewrite_batch(self._folder, marker.batch, restricted(lowered, end), end)
+        return lowered
 
     def _watch(self, topics: TopicWatch) -> None:
         """What it does about once a second, besides its batches.
@@ -203,6 +218,7 @@ class Fork:
             number, now_ms = BatchId(batch + 1), self._host.clock.now_ms()
             identify(self._folder)
             withdraw_batch(self._folder, number)
+            lowered, marker = self._with_tentative(lowered, marker)
             end, watermark_ms = marker.end, marker.eviction_ms
             plan_next_batch(self._folder, number, lowered, end, watermark_ms, now_ms)
             return lowered, marker
@@ -212,6 +228,26 @@ class Fork:
             "the checkpoint of the stable lane could not be linked at a batch that was written",
             place=self._settings.place,
         )
+
+    def _with_tentative(
+        self, lowered: Lowered, marker: CommitMarker
+    ) -> tuple[Lowered, CommitMarker]:
+        """Plan and marker with the topics of tentative results, of which nothing was read.
+
+        A fork that reads of them begins where its plan says, whatever is before.
+        """
+        topics = self._stable.tentative
+        if not topics:
+            return lowered, marker
+        lowered = with_tentative(lowered, topics)
+        unread = {
+            InputPartition(stream, one.topic, partition): Offset(0)
+            for stream, one in topics.items()
+            for partition in range(one.partitions)
+        }
+        marker = replace(marker, end={**marker.end, **unread})
+        rewrite_batch(self._folder, marker.batch, lowered, marker.end)
+        return lowered, marker
 
     def _check(self, marker: CommitMarker, lowered: Lowered) -> None:
         incarnation, epoch = marker.incarnation, self._settings.epoch

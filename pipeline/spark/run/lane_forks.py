@@ -9,16 +9,16 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from brokers.records import Ends
 from pipeline.availability import Availability
 from pipeline.boundaries.deadline import Held, Watch, held, look
-from pipeline.boundaries.lane_time import Steered
+from pipeline.boundaries.lane_time import LaneTime, Steered
 from pipeline.clock import steady_ms
-from pipeline.errors import BrokenInvariantError, MedusaError, RetryError
+from pipeline.errors import MedusaError, RetryError
 from pipeline.ids import BatchId, Millis, SteadyMillis, TopicId
 from pipeline.lanes.events import LaneTentative
 from pipeline.lanes.fork_phases import (
@@ -40,46 +40,25 @@ from pipeline.spark.run.lane_host import LaneHost
 from pipeline.spark.run.lane_inputs import LaneInputs
 from pipeline.spark.run.lane_planner import LanePlanner
 from pipeline.spark.run.lane_settings import LaneSettings
+from pipeline.spark.run.running_fork import RunningFork, unexpected
 from pipeline.spark.run.tentative_topic import Places, TentativeTopic
+from pipeline.spark.run.upstreams import Upstreams
 from pipeline.spark.write.tentative_sink import ForkBatch
-from pipeline.tentative.generation import Generation
+from pipeline.tentative.progress import Progress, held_boundaries
 
 LOOKS: Final = 30
 """How often a lane is looked at within its bound."""
 LOOK_LEAST_S, LOOK_MOST_S = 0.02, 0.2
 SETTLE_S: Final = 0.5
 """How often tentative results are settled."""
+ANNOUNCE_S: Final = 0.2
+"""How often the readers of the output are told what is held back, while a fork is being begun."""
 MARKERS_KEPT: Final = 64
 END_S: Final = 30.0
 AWAITED_S: Final = 10.0
 """How long the lane waits for the end of its fork, which publishes nothing any more."""
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class _Running:
-    """A fork that runs.
-
-    Args:
-        generation: of its results.
-        fork: the fork.
-        begun_ms: when it was begun (steady time).
-        watch: of its event time.
-        steered: how that moves.
-        is_prepared: whether its query has executed a batch.
-        error: it has failed; None: it has not.
-        has_ended: whether it has.
-    """
-
-    generation: Generation
-    fork: Fork
-    begun_ms: SteadyMillis
-    watch: Watch
-    steered: Steered
-    is_prepared: bool = False
-    error: MedusaError | None = None
-    has_ended: threading.Event = field(default_factory=threading.Event)
 
 
 def new_forks(settings: LaneSettings, host: LaneHost, planner: LanePlanner) -> "LaneForks | None":
@@ -123,6 +102,7 @@ class LaneForks:
         self._host = host
         self._planner = planner
         self._inputs = LaneInputs(host)
+        self._upstreams = Upstreams(settings, host)
         self._availability = availability
         self._topic = topic
         self._stop = threading.Event()
@@ -133,9 +113,10 @@ class LaneForks:
         self._phase, self._phase_ms = ForkPhase.ABSENT, self._now_ms
         self._measured = Measured()
         self._held: Held | None = None
-        self._running: _Running | None = None
+        self._running: RunningFork | None = None
         self._failures, self._rests_until_ms, self._problem = 0, 0, ""
         self._settles_at_s, self._unsettled, self._unsettled_problem = 0.0, 0, ""
+        self._watched: Watch | None = None
         self._said: TentativeState | None = None
         self._said_ms = self._now_ms
 
@@ -163,6 +144,7 @@ class LaneForks:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._settler.start()
         self._thread.start()
+        self._upstreams.begin()
 
     def finished(self, marker: CommitMarker, elapsed_ms: int) -> None:
         """Take in a committed marker of the lane, and how long its batch took."""
@@ -206,6 +188,7 @@ class LaneForks:
             if running is not None:
                 running.fork.request_stop()
                 running.has_ended.wait(END_S)
+            self._upstreams.end()
             if self._settler is not None:
                 self._settler.join(END_S)
             self._topic.close()
@@ -217,18 +200,18 @@ class LaneForks:
         except MedusaError as error:
             self._failed(error)
         except Exception as error:  # noqa: BLE001 - it must not end what settles
-            self._failed(_unexpected(error))
+            self._failed(unexpected(error))
         return watch
 
     def _look(self, watch: Watch) -> Watch:
         observed, now_ms = self._planner.observed, self._now_ms
         if observed is None:
             return watch
-        watch = look(watch, *observed, now_ms)
-        self._held = held(watch)
-        event = self._ended() or next_event(
-            self._phase, watch, self._held, self._availability, self._measured
-        )
+        watch = look(watch, *observed, now_ms, self._upstreams.awaited)
+        self._held, self._watched = held(watch, observed[0]), watch
+        event = self._ended() or self._offered(observed[0])
+        if event is None:
+            event = next_event(self._phase, watch, self._held, self._availability, self._measured)
         if self._phase is ForkPhase.RESTING and now_ms >= self._rests_until_ms:
             event = ForkEvent.RESTED
         if event is not None:
@@ -248,13 +231,17 @@ class LaneForks:
             case ForkEvent.DUE:
                 self._begin_fork()
             case ForkEvent.EXPIRED if running is not None:
-                running.steered = begun(watch, self._availability, self._measured)
+                found = begun(watch, self._availability, self._measured)
+                running.steered = replace(found, tentative=running.steered.tentative)
                 running.fork.steer(running.steered)
                 self._say(f"publishes tentative results: {self._causes()}")
             case ForkEvent.OVER if running is not None:
                 running.fork.request_stop()
                 self._failures, self._problem = 0, ""
                 self._say("nothing is held back any more: the fork ends")
+            case ForkEvent.OUTDATED if running is not None:
+                running.fork.request_stop()
+                self._say("tentative results of an input have an end: the fork ends")
             case ForkEvent.PREPARED if running is not None:
                 taken_ms = self._now_ms - running.begun_ms
                 self._measured = replace(self._measured, ready_ms=taken_ms)
@@ -263,7 +250,7 @@ class LaneForks:
         self._phase = after(self._phase, event, self._settings.place)
         self._phase_ms = self._now_ms
 
-    def _steer(self, running: _Running, stable: Watch) -> None:
+    def _steer(self, running: RunningFork, stable: Watch) -> None:
         """Let what is missing meanwhile step aside, too, and time go on."""
         observed = running.fork.observed
         if observed is None:
@@ -273,9 +260,25 @@ class LaneForks:
             return
         own, before = running.watch, running.steered
         found = steered(stable, own, before, self._availability, self._measured)
+        found = replace(found, tentative=before.tentative)
         if found != running.steered:
             running.steered = found
             running.fork.steer(found)
+
+    def _offered(self, stable: LaneTime) -> ForkEvent | None:
+        """Offer the fork tentative records of its inputs; one that has read outdated ones ends."""
+        running = self._running
+        observed = None if running is None else running.fork.observed
+        if running is None or observed is None:
+            return None
+        offers = self._upstreams.offers(stable, observed[0])
+        if offers is None:
+            is_running = (self._phase, ForkEvent.OUTDATED) in TRANSITIONS
+            return ForkEvent.OUTDATED if is_running else None
+        if offers != running.steered.tentative:
+            running.steered = replace(running.steered, tentative=offers)
+            running.fork.steer(running.steered)
+        return None
 
     def _begin_fork(self) -> None:
         """Begin a fork, whose event time waits until the deadline."""
@@ -285,32 +288,37 @@ class LaneForks:
         in_force_ms = observed[0].release.in_force_ms
         waiting = Steered(most_ms=Millis(0) if in_force_ms is None else in_force_ms)
         generation = topic.begin(self._settings.epoch, self._output_ends)
-        stable = StableState(self._folder, lambda: self._markers, self._inputs)
-        made = list[_Running]()
+        topics = self._upstreams.topics
+        stable = StableState(self._folder, lambda: self._markers, self._inputs, topics)
+        made = list[RunningFork]()
 
         def publish(batch: ForkBatch) -> None:
             self._publish(topic, made[0], batch)
 
         fork = Fork(self._settings, self._host, stable, waiting, publish)
         watch = Watch(self._availability.bound_ms)
-        running = _Running(generation, fork, self._now_ms, watch, waiting)
+        running = RunningFork(generation, fork, self._now_ms, watch, waiting)
         made.append(running)
         self._running = running
         self._say(f"fork {generation} begins: {self._causes()}")
-        run = threading.Thread(
-            target=_run_fork, args=(running,), name=f"fork {generation}", daemon=True
-        )
+        run = threading.Thread(target=running.run, name=f"fork {generation}", daemon=True)
         run.start()
 
-    def _publish(self, topic: TentativeTopic, running: _Running, batch: ForkBatch) -> None:
+    def _publish(self, topic: TentativeTopic, running: RunningFork, batch: ForkBatch) -> None:
         """Publish the results of a batch; before the deadline the stable lane has them as well.
 
         When the lane ends, its next owner takes over what is there: nothing may come after that.
         """
         running.is_prepared = True
         is_due = self._phase is ForkPhase.PUBLISHING and not self._stop.is_set()
-        if is_due and batch.results.table.num_rows:
-            topic.publish(running.generation, batch.results)
+        if not is_due:
+            running.begins_ms = batch.marker.boundary_ms
+        elif batch.results.table.num_rows:
+            is_read = self._settings.fragment.output.tentative
+            results = batch.results.by_time() if is_read else batch.results
+            topic.publish(running.generation, results)
+        if is_due:
+            self._tell_readers(topic, running, batch.marker.boundary_ms)
         self._measured = self._measured.with_latency(batch.elapsed_ms)
 
     def _ended(self) -> ForkEvent | None:
@@ -345,10 +353,47 @@ class LaneForks:
             self._problem = str(error)
             self._rests_until_ms = self._now_ms + rest_ms(self._failures)
 
+    def _tell_readers(
+        self, topic: TentativeTopic, running: RunningFork, complete_ms: Millis | None
+    ) -> None:
+        """Write how far the fork is, for the forks of those that read the output.
+
+        Args:
+            topic: of the results.
+            running: the fork.
+            complete_ms: its boundary; None: it has published nothing.
+        """
+        watch = self._watched
+        if watch is None or not self._settings.fragment.output.tentative:
+            return
+        found = Progress(
+            running.generation,
+            0,
+            held=held_boundaries(watch, self._settings.fragment.shape, self._now_ms),
+        )
+        if complete_ms is not None and running.begins_ms is not None:
+            found = replace(found, begins_ms=running.begins_ms, complete_ms=complete_ms)
+        topic.report(found)
+
+    def _announce(self) -> None:
+        """Let the readers of the output begin their forks meanwhile: the waits overlap."""
+        running = self._running
+        if running is None or self._phase not in (ForkPhase.PREPARING, ForkPhase.READY):
+            return
+        try:
+            self._tell_readers(self._topic, running, None)
+        except MedusaError as error:
+            _log.warning("readers do not see what is held back: %s", error, extra=self._label)
+
     def _settle(self) -> None:
         """Settle again and again, on a thread of its own: it may wait for what is missing."""
-        while not self._stop.wait(SETTLE_S):
-            self._settle_if_due()
+        looks = 0
+        while not self._stop.wait(ANNOUNCE_S):
+            looks += 1
+            self._announce()
+            if looks * ANNOUNCE_S >= SETTLE_S:
+                looks = 0
+                self._settle_if_due()
 
     def _settle_if_due(self) -> None:
         now_s, promised_ms = self._host.clock.monotonic_s(), self._last.boundary_ms
@@ -403,19 +448,3 @@ class LaneForks:
 
     def _say(self, text: str) -> None:
         _log.info("%s", text, extra=self._label)
-
-
-def _run_fork(running: _Running) -> None:
-    """Run a fork to its end, on a thread of its own."""
-    try:
-        running.fork.run()
-    except MedusaError as error:
-        running.error = error
-    except Exception as error:  # noqa: BLE001 - an unexpected one must not end the lane
-        running.error = _unexpected(error)
-    finally:
-        running.has_ended.set()
-
-
-def _unexpected(error: Exception) -> MedusaError:
-    return BrokenInvariantError(f"a fork failed: {type(error).__name__}: {error}")

@@ -84,6 +84,21 @@ def plan_next_batch(
     _write(folder, batch, metadata, lowered, end)
 
 
+def rewrite_batch(folder: Path, batch: BatchId, lowered: Lowered, end: Positions) -> None:
+    """Write the ends of a batch that was executed anew; its settings stay.
+
+    A query that starts there begins at these ends. The file may be a link to that of another
+    folder, so it is replaced.
+
+    Raises:
+        OSError: it cannot be read or written.
+    """
+    plan = folder / "offsets" / str(batch)
+    _version, settings, *_ = plan.read_text(encoding="utf-8").splitlines()
+    _checksum(plan).unlink(missing_ok=True)
+    _write(folder, batch, object_of(json.loads(settings)), lowered, end)
+
+
 def withdraw_batch(folder: Path, batch: BatchId) -> bool:
     """Remove the plan of a batch that was not executed to its end; False if there is none.
 

@@ -20,7 +20,7 @@ import json
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
@@ -72,11 +72,13 @@ class Answer:
         end: where it ends, of every partition.
         watermark_ms: the watermark that comes into force; None: that of the batch before.
         is_batch: whether a batch follows; False: the query is to end, and `end` is where it is.
+        begin: where it begins, of partitions that do not go on at the end of the batch before.
     """
 
     end: Positions
     watermark_ms: Millis | None
     is_batch: bool = True
+    begin: Positions = field(default_factory=dict)
 
 
 Plan = Callable[[], Answer | None]
@@ -105,6 +107,7 @@ class Steering:
         self._lock = threading.Lock()
         self._begun = False
         self._end: Positions = {}
+        self._begin: Positions = {}
         self._asked: set[int] = set()
         self._unasked: set[int] = set()
         self._is_due = False
@@ -170,6 +173,12 @@ class Steering:
         # The lane logs the error; Spark would log its own stack for it.
         self._quiet.enter_context(end_not_logged(engine.query, self.spark))
 
+    def begins(self, engine: Engine, leaf: int) -> str | None:
+        """Where partitions of a leaf begin anew in the present batch, as JSON; None: none does."""
+        source = engine.lowered.leaves[leaf]
+        found = {at: offset for at, offset in self._begin.items() if at.input == source}
+        return json.dumps(offsets_of(found, source)) if found else None
+
     def plan_by(self, plan: Plan) -> None:
         """Plan by another function; if one waits already, what it returns does not count."""
         self._plan = plan
@@ -192,6 +201,7 @@ class Steering:
         if answer is None:
             raise QueryDoneError("all planned batches were executed")
         self._end, self._is_due = answer.end, answer.is_batch
+        self._begin = answer.begin
         if answer.watermark_ms is not None:
             set_watermark(engine, answer.watermark_ms)
 
@@ -238,6 +248,22 @@ class SteeredReader:
         jvm: Any = self._steering.spark.sparkContext._jvm  # noqa: SLF001 - the same
         offsets = jvm.org.apache.spark.sql.kafka010.JsonUtils.partitionOffsets(ends)
         return self._kept("fetchLatestOffsets", offsets)
+
+    def getOffsetRangesFromResolvedOffsets(  # noqa: N802 - Java's name
+        self, begin: Any, end: Any, lost: Any
+    ) -> Any:
+        """The ranges of the next batch; a partition may begin beyond the end of the last one."""
+        name = "getOffsetRangesFromResolvedOffsets"
+        if self._steering is not None and self._engine is not None:
+            anew = self._steering.begins(self._engine, self._leaf)
+            if anew is not None:
+                jvm: Any = self._steering.spark.sparkContext._jvm  # noqa: SLF001 - the same
+                offsets = jvm.org.apache.spark.sql.kafka010.JsonUtils
+                known = json.loads(str(offsets.partitionOffsets(begin)))
+                for topic, there in json.loads(anew).items():
+                    known[topic] = {**known.get(topic, {}), **there}
+                begin = offsets.partitionOffsets(json.dumps(known))
+        return self._kept(name, self._own.getOffsetRangesFromResolvedOffsets(begin, end, lost))
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """A method of Spark's own reader."""

@@ -28,6 +28,7 @@ from pipeline.lanes.result_headers import RESULT_ID, WRITTEN_TO
 from pipeline.lanes.tentative_state import NONE_YET, TentativeCounts
 from pipeline.spark.batch.results import Results
 from pipeline.tentative.generation import Generation, following
+from pipeline.tentative.progress import Progress
 from pipeline.tentative.records import (
     TentativeRecord,
     TentativeResult,
@@ -90,6 +91,7 @@ class TentativeTopic:
         self._partitions = 0
         self._newest: Generation | None = None
         self._counts = NONE_YET
+        self._refused_to: tuple[Generation, Millis] | None = None
 
     @property
     def counts(self) -> TentativeCounts:
@@ -171,11 +173,38 @@ class TentativeTopic:
                     hint="nothing has to be done: tentative results come again once stable ones "
                     "have settled these",
                 )
-            accepted = settling.register(made).accepted
+            registered = settling.register(made)
+            accepted = registered.accepted
             self._newest = generation  # its number counts as used, also if its topic is lost
+            if registered.refused:
+                last_ms = max(one.timestamp_ms for one in registered.refused)
+                self._refused_to = generation, last_ms
             self._send(accepted)
             self._counts = replace(self._counts, published=self._counts.published + len(accepted))
             return len(accepted)
+
+    def report(self, progress: Progress) -> None:
+        """Write how far a fork is, for the forks of those that read the output.
+
+        Its results are incomplete up to the last one that was refused, since that was stable.
+
+        Raises:
+            MedusaError: it was not delivered.
+        """
+        with self._lock:
+            if self._settling is None or self._settling.has_ended(progress.generation):
+                return
+            refused = self._refused_to
+            if refused is not None and refused[0] == progress.generation:
+                progress = replace(progress, begins_ms=max(refused[1], progress.begins_ms))
+            producer = self._producer
+            if producer is None:
+                return
+            headers = replace(progress, partitions=self._partitions).headers(self._places.stable_id)
+            for partition in range(self._partitions):
+                topic = self._places.tentative
+                producer.send(topic, None, None, headers=headers, partition=partition)
+            producer.flush(DELIVERY_S)
 
     def end(self, generation: Generation) -> None:
         """A fork has ended: it has no more results.

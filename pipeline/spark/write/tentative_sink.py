@@ -5,7 +5,7 @@ as late ones, are decided by the stable lane.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pipeline.boundaries.next_batch import Batch
 from pipeline.boundaries.promise import promise
@@ -72,7 +72,9 @@ class TentativeSink:
         return self._marker
 
     def plan(self, batch: Batch) -> None:
-        """Nothing is done before a batch."""
+        """Take in where a batch begins that does not go on where the last one ended."""
+        if batch.begin:
+            self._marker = replace(self._marker, end={**self._marker.end, **batch.begin})
 
     def pass_on(self, boundary_ms: Millis) -> None:
         """Only a lane without state passes event time on, and has no fork.

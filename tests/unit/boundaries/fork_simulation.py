@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from pipeline.availability import Availability, Policy
-from pipeline.boundaries.deadline import Watch, held, look
+from pipeline.boundaries.deadline import Awaited, Watch, held, look
 from pipeline.boundaries.ends import Answer, Ends, ends_of
 from pipeline.boundaries.lane_time import (
     LaneTime,
@@ -28,12 +28,14 @@ from pipeline.lanes.fork_phases import (
     steered,
 )
 from pipeline.markers.commit_marker import CommitMarker
-from pipeline.markers.positions import Positions
+from pipeline.markers.positions import InputPartition, Positions
 from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.shape import Joined, Sessions, Shape, Windowed
 from pipeline.network.boxes.windows import TumblingWindow
 from pipeline.tentative.generation import Generation, following
-from pipeline.tentative.records import TentativeResult, digest
+from pipeline.tentative.progress import NOTHING_MS, HeldBoundary, Progress, held_boundaries
+from pipeline.tentative.records import TentativeRecord, TentativeResult, digest, done_marks
+from pipeline.tentative.restoring import restored
 from pipeline.tentative.settling import Settling
 from tests.unit.boundaries.support import START_MS, STRICT_CARS, at, lane, marker, positions
 
@@ -154,10 +156,7 @@ class Query:
         eviction_ms = before.eviction_ms
         if batch.event_ms is not None:
             eviction_ms = watermark_for(shape, batch.event_ms)
-        progress = dict(before.progress)
-        for n, log in enumerate(self.logs):
-            if batch.end[at(INPUT, n)] > 0:
-                progress[at(INPUT, n)] = Millis(log[batch.end[at(INPUT, n)] - 1])
+        progress = self.progress(batch)
         boundary_ms = promise(
             shape, eviction_ms=eviction_ms, passed_ms=None, previous_ms=before.boundary_ms
         )
@@ -171,13 +170,21 @@ class Query:
             eviction_ms=eviction_ms,
             boundary_ms=boundary_ms,
         )
-        found = self._released(before.eviction_ms, eviction_ms, batch.end, now)
+        found = self.released(before.eviction_ms, eviction_ms, batch.end, now)
         time = batch_finished(self.time, self.marker, len(found), SteadyMillis(now))
         self.time = replace(time, read_until_ms=self.last.at_ms)
         self.running = None
         return found
 
-    def _released(
+    def progress(self, batch: Batch) -> dict[InputPartition, Millis]:
+        """The largest event times after a batch, which reads its records."""
+        progress = dict(self.marker.progress)
+        for n, log in enumerate(self.logs):
+            if batch.end[at(INPUT, n)] > 0:
+                progress[at(INPUT, n)] = Millis(log[batch.end[at(INPUT, n)] - 1])
+        return progress
+
+    def released(
         self, after_ms: Millis | None, to_ms: Millis | None, end: Positions, now: int
     ) -> list[Released]:
         """What event time has released: of a fork with the records that it has read alone."""
@@ -234,13 +241,20 @@ class Forks:
     outcomes: Counter[str] = field(default_factory=Counter)
     undone: list[bytes] = field(default_factory=list)
     done: list[Generation] = field(default_factory=list)
+    topic: list[TentativeRecord | Progress] = field(default_factory=list)
+    """The tentative topic, of one partition."""
+    epoch: Epoch = field(default_factory=lambda: Epoch(1))
+    begins_ms: Millis | None = None
+    refused_ms: Millis = NOTHING_MS
 
     def look(self, now: int, ends: Ends) -> None:
         """Do what is due."""
         at_ms = SteadyMillis(now)
-        self.watch = look(self.watch, self.stable.time, self.stable.ends, at_ms)
-        found = held(self.watch)
-        happened = next_event(self.phase, self.watch, found, self.availability, HOW)
+        self.watch = look(self.watch, self.stable.time, self.stable.ends, at_ms, self.awaited())
+        found = held(self.watch, self.stable.time)
+        happened = self.offered()
+        if happened is None:
+            happened = next_event(self.phase, self.watch, found, self.availability, HOW)
         if self.phase is ForkPhase.PREPARING and now >= self.ready_ms:
             happened = ForkEvent.PREPARED
         if happened is not None:
@@ -249,49 +263,93 @@ class Forks:
             assert found is not None
             self.begun.append((now, frozenset(one.partition for one in found.causes)))
             self._begin(now, ends)
-        if happened is ForkEvent.OVER:
+        if happened in (ForkEvent.OVER, ForkEvent.OUTDATED):
             assert self.generation is not None
             self.fork = None
             if self.generation in self.settling.unsettled:
                 self.settling.end(self.generation)
-        fork = self.fork
-        if happened is ForkEvent.EXPIRED and fork is not None:
-            fork.steer(begun(self.watch, self.availability, HOW))
-        elif self.phase is ForkPhase.READY and fork is not None:
+        if self.fork is not None:
+            self._steer(self.fork, happened, at_ms)
+
+    def _steer(self, fork: Query, happened: ForkEvent | None, at_ms: SteadyMillis) -> None:
+        if happened is ForkEvent.EXPIRED:
+            offers = fork.time.steered.tentative
+            fork.steer(replace(begun(self.watch, self.availability, HOW), tentative=offers))
+        elif self.phase is ForkPhase.READY:
             self.own = look(self.own, fork.time, fork.ends, at_ms)
-        elif self.phase is ForkPhase.PUBLISHING and fork is not None:
+        elif self.phase is ForkPhase.PUBLISHING:
             self.own = look(self.own, fork.time, fork.ends, at_ms)
             before, bound = fork.time.steered, self.availability
             found_now = steered(self.watch, self.own, before, bound, HOW)
+            found_now = replace(found_now, tentative=before.tentative)
             if found_now != before:
                 fork.steer(found_now)
 
-    def _begin(self, now: int, ends: Ends) -> None:
+    def restart(self) -> None:
+        """The owner of the lane begins anew: its fork is gone, what it has written is there."""
+        self.fork, self.phase, self.watch = None, ForkPhase.ABSENT, Watch(X_MS)
+        left = [one for one in self.topic if not isinstance(one, Progress)]
+        self.settling, self.epoch = restored(left, 1).settling, Epoch(self.epoch + 1)
+
+    def awaited(self) -> Awaited:
+        """What the writers of inputs hold back."""
+        return {}
+
+    def offered(self) -> ForkEvent | None:
+        """Offer tentative records of inputs to the fork."""
+        return None
+
+    def started(self, steered_by: Steered, now: int) -> Query:
+        """A fork that begins at the marker of the stable lane."""
         stable = self.stable
-        in_force_ms = stable.time.release.in_force_ms
-        waiting = Steered(most_ms=Millis(0) if in_force_ms is None else in_force_ms)
         time = begin(stable.time.profile, stable.marker, {}, SteadyMillis(now))
-        time = replace(time, steered=waiting)
-        self.fork = Query(stable.logs, stable.marker, time, stable.most)
-        self.fork.last = LastBatch(stable.marker.end)
+        return Query(stable.logs, stable.marker, replace(time, steered=steered_by), stable.most)
+
+    def _begin(self, now: int, ends: Ends) -> None:
+        in_force_ms = self.stable.time.release.in_force_ms
+        waiting = Steered(most_ms=Millis(0) if in_force_ms is None else in_force_ms)
+        self.fork = self.started(waiting, now)
+        self.fork.last = LastBatch(self.fork.marker.end)
         self.fork.answer(ends)
+        self.begins_ms, self.refused_ms = None, NOTHING_MS
         self.ready_ms, self.own = now + HOW.ready_ms, Watch(X_MS)
-        self.generation = following(self.settling.newest, Epoch(1))
+        self.generation = following(self.settling.newest, self.epoch)
 
     def step(self, now: int) -> None:
         """Let the fork run."""
         if self.fork is None or now < self.ready_ms or self.generation is None:
+            self._announce(now)
             return
+        before = self.fork.marker.batch
         released = self.fork.step(now)
+        boundary_ms = self.fork.marker.boundary_ms
         if self.phase is not ForkPhase.PUBLISHING:
+            self.begins_ms = boundary_ms
+            self._announce(now)
             return
         made = [
             TentativeResult(one.id, one.value, one.at_ms, 0, one.id, self.generation)
-            for one in released
+            for one in sorted(released, key=lambda one: one.at_ms)
         ]
-        accepted = {one.id for one in self.settling.register(made).accepted}
+        registered = self.settling.register(made)
+        accepted = {one.id for one in registered.accepted}
+        self.topic += registered.accepted
+        refused = (one.timestamp_ms for one in registered.refused)
+        self.refused_ms = max(refused, default=self.refused_ms)
+        if self.fork.marker.batch > before and None not in (self.begins_ms, boundary_ms):
+            begins_ms = max(self.begins_ms or NOTHING_MS, self.refused_ms)
+            found = Progress(self.generation, 1, begins_ms, boundary_ms or NOTHING_MS)
+            self.topic.append(replace(found, held=self._held(now)))
         self.published += [(self.generation, one) for one in released if one.id in accepted]
         self.outcomes["published"] += len(accepted)
+
+    def _announce(self, now: int) -> None:
+        if self.generation is not None and self.phase in (ForkPhase.PREPARING, ForkPhase.READY):
+            self.topic.append(Progress(self.generation, 1, held=self._held(now)))
+
+    def _held(self, now: int) -> tuple[HeldBoundary, ...]:
+        shape = self.stable.time.profile.shape
+        return held_boundaries(self.watch, shape, SteadyMillis(now))
 
     def settle(self, stable: list[Released]) -> None:
         """Read these stable results, and settle up to the promise."""
@@ -306,6 +364,9 @@ class Forks:
         self.outcomes["superseded"] += settled.superseded
         self.undone += [one.id for one in settled.undone]
         self.done += settled.done
+        self.topic += settled.undone
+        for generation in settled.done:
+            self.topic += done_marks(generation, settled.promised_ms, 1)
 
 
 @dataclass

@@ -13,7 +13,7 @@ from pipeline.lanes.result_headers import WRITTEN_TO
 from pipeline.spark.query import hidden
 from pipeline.spark.query.emitting.headers import header
 from pipeline.spark.query.emitting.record_filter import is_sent_again
-from pipeline.spark.query.lowered import DECODED_MARK, Source
+from pipeline.spark.query.lowered import DECODED_MARK, Source, TopicRole
 from schemas import wire
 
 _REST = 2_147_483_647
@@ -43,7 +43,11 @@ def is_foreign(source: Source) -> Column | None:
     if source.written_to is None:
         return None
     mark = F.coalesce(header(WRITTEN_TO), F.lit(b""))
-    return (F.col(hidden.TOPIC) == source.data.topic) & (mark != F.lit(source.written_to.encode()))
+    is_own = F.col(hidden.TOPIC) == source.data.topic
+    tentative = source.topic(TopicRole.TENTATIVE)
+    if tentative is not None:
+        is_own |= F.col(hidden.TOPIC) == tentative
+    return is_own & (mark != F.lit(source.written_to.encode()))
 
 
 def split(rows: DataFrame, source: Source) -> DataFrame:

@@ -10,7 +10,7 @@ from pipeline.ids import BatchId, Millis, Offset, StreamName
 from pipeline.markers.positions import InputPartition, Positions
 from pipeline.spark.query.lower import lower
 from pipeline.spark.query.lowered import Lowered
-from pipeline.spark.run.planned_batch import offsets_of, plan_next_batch
+from pipeline.spark.run.planned_batch import offsets_of, plan_next_batch, rewrite_batch
 from tests.unit.spark.support import fragment, lowering_context
 
 BEFORE = {"batchWatermarkMs": 5, "batchTimestampMs": 6, "conf": {"a": "b"}}
@@ -73,3 +73,16 @@ def test_ends_of_a_source_are_those_of_its_own_input() -> None:
     end = {at: Offset(3), other: Offset(8)}
     assert offsets_of(end, StreamName("one")) == {"t": {"10": 3}}
     assert offsets_of(end, StreamName("three")) == {}
+
+
+def test_the_ends_of_a_batch_are_replaced(folder: Path, lowered: Lowered) -> None:
+    """In this folder only: the file may be a link."""
+    plan, other = folder / "offsets" / "4", folder / "other"
+    other.hardlink_to(plan)
+    (folder / "offsets" / ".4.crc").write_text("of the file before", encoding="utf-8")
+    rewrite_batch(folder, BatchId(4), lowered, ends(lowered, 7))
+    _version, settings, *sources = plan.read_text(encoding="utf-8").splitlines()
+    assert json.loads(settings) == BEFORE
+    assert len(sources) == len(lowered.leaves)
+    assert other.read_text(encoding="utf-8").splitlines()[2] == "{}"
+    assert not (folder / "offsets" / ".4.crc").exists()

@@ -4,8 +4,9 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from pipeline.boundaries.next_batch import Batch as Planned
 from pipeline.errors import BrokenInvariantError, RetryError
-from pipeline.ids import Incarnation, Millis
+from pipeline.ids import Incarnation, Millis, Offset
 from pipeline.markers.gap import Gap
 from pipeline.network.boxes.shape import Shape, Windowed
 from pipeline.network.boxes.windows import TumblingWindow
@@ -119,3 +120,12 @@ def test_a_fork_passes_no_event_time_on() -> None:
     """Only a lane without state does."""
     with pytest.raises(BrokenInvariantError, match="pass event time 5 on"):
         Fork().sink.pass_on(Millis(5))
+
+
+def test_a_batch_may_begin_beyond_the_end_of_the_last_one() -> None:
+    """The marker of the fork has no gap: it says where the batch begins."""
+    fork = Fork()
+    fork.sink.plan(Planned({AT: Offset(9)}, None, {AT: Offset(7)}))
+    assert fork.sink.marker.end[AT] == 7
+    fork.write(Batch(facts(0, 9)))
+    assert (fork.sink.marker.start[AT], fork.sink.marker.end[AT]) == (7, 9)

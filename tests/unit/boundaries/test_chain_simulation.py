@@ -1,0 +1,93 @@
+"""Simulation of two lanes in a chain, with partitions of the first one that stay away."""
+
+from collections import Counter
+
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+from pipeline.availability import Policy
+from pipeline.boundaries.lane_time import STABLE
+from pipeline.lanes.fork_phases import ForkPhase
+from tests.profiles import examples
+from tests.unit.boundaries.chain_simulation import Chain
+from tests.unit.boundaries.fork_simulation import SHAPES, X_MS, Away, Scenario
+
+LONG = settings(
+    max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+CUT = Scenario(SHAPES[0], (0, 0), (Away(1, 40, 90, answers=True),), ticks=160)
+
+
+@st.composite
+def scenarios(draw: st.DrawFn) -> Scenario:
+    """Two partitions, of which some stay away; small and large skews."""
+    behind = draw(st.lists(st.sampled_from((0, 0, 1, 5, 20, 60)), min_size=2, max_size=2))
+    away = st.builds(
+        Away, st.integers(0, 1), st.integers(10, 110), st.integers(1, 80), st.booleans()
+    )
+    policy = draw(st.sampled_from((Policy.PROCESS, Policy.PROCESS, Policy.DELAY)))
+    failures = tuple(draw(st.lists(away, max_size=3)))
+    return Scenario(SHAPES[0], tuple(behind), failures, policy, draw(st.sampled_from((1_000, 20))))
+
+
+def check(chain: Chain) -> None:
+    """Stable results are those without forks; each tentative one is settled, once."""
+    alone = Chain(chain.scenario, with_forks=False).go()
+    assert chain.sums == alone.sums
+    assert chain.stable.time.steered == STABLE
+    assert not chain.stable.time.taken
+    forks, counts = chain.forks, chain.forks.outcomes
+    assert forks.settling.unsettled == ()
+    settled = counts["confirmed"] + counts["replaced"] + counts["superseded"] + len(forks.undone)
+    assert settled == counts["published"]
+    stable = {one.id for one in chain.sums}
+    assert set(forks.undone) == {one.id for _, one in forks.published} - stable
+    assert set(forks.done) >= {of for of, _ in forks.published}
+    assert set(Counter(forks.done).values()) <= {1}, "also one of which all results were refused"
+
+
+@LONG
+@given(scenarios(), st.lists(st.integers(50, 140), max_size=2))
+def test_forks_of_any_scenario(scenario: Scenario, restarts: list[int]) -> None:
+    """No window counts twice, stable or tentative: the lanes assert that as they read."""
+    chain = Chain(scenario, restarts=tuple(restarts)).go()
+    event(f"published: {bool(chain.forks.published)}, outdated: {min(chain.forks.outdated, 2)}")
+    check(chain)
+
+
+def test_tentative_results_pass_through() -> None:
+    """Within the bound beyond the latency of both lanes: the waits overlap."""
+    chain = Chain(CUT).go()
+    check(chain)
+    published = chain.forks.published
+    assert published
+    first = chain.first.forks.published[0][1]
+    assert published[0][1].there_ms - first.there_ms < X_MS // 2
+    last_ms = max(one.at_ms for _, one in published)
+    assert {one.at_ms for _, one in published} == set(
+        range(published[0][1].at_ms, last_ms + 1, 1_000)
+    )
+    assert {chain.forks.parts[one.id] for _, one in published} == {2}, "each count once"
+    late = [one.there_ms for _, one in published if one.there_ms > published[0][1].there_ms]
+    assert len(late) > 3
+    assert len(chain.forks.begun) == 1
+    assert chain.forks.phase is ForkPhase.ABSENT
+
+
+def test_a_fork_begins_anew_with_the_generation_that_it_reads() -> None:
+    """The owner upstream is restarted while both publish: each generation is settled."""
+    longer = Scenario(SHAPES[0], (0, 0), (Away(1, 40, 160, answers=True),), ticks=220)
+    chain = Chain(longer, restarts=(100,)).go()
+    check(chain)
+    assert len({of for of, _ in chain.first.forks.published}) == 2
+    assert len({of for of, _ in chain.forks.published}) == 2
+    assert chain.forks.outdated
+    assert {chain.forks.parts[one.id] for _, one in chain.forks.published} == {2}
+
+
+def test_without_a_failure_no_fork_begins() -> None:
+    """Nor for a short one."""
+    short = Scenario(SHAPES[0], (0, 5), (Away(1, 30, 15, answers=False),))
+    chain = Chain(short).go()
+    assert chain.forks.begun == []
+    assert chain.sums
