@@ -241,14 +241,16 @@ def measure(
     cuts = []
     # Windows belong to a cut until the next one begins, which is never at the end of a window.
     ends_ms = (*(phase.cut_ms for phase in phases[1:]), phases[-1].until_ms)
-    for seconds, phase, end_ms in zip(options.cuts, phases, ends_ms, strict=True):
+    for number, phase in enumerate(phases):
+        seconds, end_ms = options.cuts[number], ends_ms[number]
         told = figures(Cut(policy, seconds, options.bound), phase, seen.history, usual)
         compared = reference.compare(expected, found, int(phase.cut_ms), int(end_ms))
         cuts.append(replace(told, lost=compared.lost, wrong=compared.wrong))
         if options.plots is not None:
             cut_ms = round(phase.healed_ms - phase.cut_ms)
             picture = cut_plot.picture(plotted(phase, seen.history), cut_ms, PLOTTED)
-            (options.plots / f"{policy}-{seconds:g}s.svg").write_text(picture, encoding="utf-8")
+            name = f"{policy}-{number + 1}-{seconds:g}s.svg"
+            (options.plots / name).write_text(picture, encoding="utf-8")
     return usual, tuple(cuts)
 
 

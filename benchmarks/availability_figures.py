@@ -4,6 +4,7 @@ Times are ms since 1970, all by the clock of one machine. A result is *new* when
 its id is read, tentative or stable; its latency is the time until then since its window's end.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
@@ -168,6 +169,8 @@ class CutFigures:
         done_ms: from healing to the last done mark; None: there was none.
         lost: windows without a stable result.
         wrong: stable results that differ from the reference, or came twice.
+        delays: of each window from the cut until everything was settled: its end, since the cut
+            began, and the longest delay of its new results, in ms.
     """
 
     cut: Cut
@@ -179,6 +182,7 @@ class CutFigures:
     done_ms: float | None
     lost: int = 0
     wrong: int = 0
+    delays: tuple[tuple[int, float], ...] = ()
 
     @property
     def within(self) -> bool | None:
@@ -262,14 +266,19 @@ def figures(cut: Cut, phase: Phase, history: History, usual: Normal) -> CutFigur
         if one.value is not None and phase.cut_ms < one.end_ms <= phase.healed_ms
     ]
     done = [at_ms for at_ms in history.done.values() if phase.cut_ms <= at_ms < phase.until_ms]
+    late: dict[int, float] = {}
+    for one in new_results(history.results, phase.cut_ms, settled_ms):
+        late[one.end_ms] = max(one.latency_ms - usual.p50, late.get(one.end_ms, -math.inf))
+    healed_ms = phase.healed_ms
     return CutFigures(
         cut=cut,
-        new_ms=_less(_longest(history.results, phase.cut_ms, phase.healed_ms), usual.p50),
-        after_ms=_less(_longest(history.results, phase.healed_ms, settled_ms), usual.p50),
+        new_ms=max((late[end_ms] for end_ms in late if end_ms <= healed_ms), default=None),
+        after_ms=max((late[end_ms] for end_ms in late if end_ms > healed_ms), default=None),
         counts={one.value: sum(s.outcome is one for s in there) for one in COUNTED},
         settled=phase.settled_ms is not None,
-        stable_ms=_less(max(stable, default=None), phase.healed_ms),
-        done_ms=_less(max(done, default=None), phase.healed_ms),
+        stable_ms=max(stable) - healed_ms if stable else None,
+        done_ms=max(done) - healed_ms if done else None,
+        delays=tuple((round(end_ms - phase.cut_ms), late[end_ms]) for end_ms in sorted(late)),
     )
 
 
@@ -299,16 +308,6 @@ def as_json(
         "normal": {policy: asdict(one) for policy, one in usual.items()},
         "cuts": [one.as_json() for one in cuts],
     }
-
-
-def _longest(results: Iterable[Seen], after_ms: float, until_ms: float) -> float | None:
-    """The longest latency of the new results of windows that ended in a time."""
-    found = new_results(results, after_ms, until_ms)
-    return max((one.latency_ms for one in found), default=None)
-
-
-def _less(value: float | None, by: float) -> float | None:
-    return None if value is None else value - by
 
 
 def _text(ms: float | None) -> str:

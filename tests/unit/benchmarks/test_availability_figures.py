@@ -56,6 +56,7 @@ def test_a_result_is_new_when_the_first_with_its_id_is_read() -> None:
     """Its latency is that of the tentative one, less the usual one."""
     found = figures(CUT, PHASE, one_cut(), USUAL)
     assert (found.new_ms, found.after_ms) == (800.0, 50.0)
+    assert found.delays == ((300, 800.0), (1_300, 100.0), (2_300, 50.0))
     assert found.counts == {"tentative": 4, "confirmed": 2, "replaced": 1, "undone": 1}
     assert (found.stable_ms, found.done_ms) == (610.0, 700.0)
     assert found.within is True
