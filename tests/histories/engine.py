@@ -458,14 +458,17 @@ class Limits:
 
     rng: Callable[[], Random] = staticmethod(lambda: Random(0))
     state_is_full = False
-    trusted = 1_000_000
 
     def __init__(self, offsets: int, pace_ms: int = 0) -> None:
         self._most, self.pace_ms = offsets, pace_ms
 
     def after(self, _: int) -> "Limits":
-        """Every size is trusted."""
+        """Nothing is remembered of a batch."""
         return self
+
+    def wants_sample(self, _read: int, _partitions: int) -> bool:
+        """Every size is trusted."""
+        return False
 
     @property
     def offsets(self) -> int:
