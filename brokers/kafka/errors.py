@@ -12,6 +12,7 @@ from typing import Final
 from confluent_kafka import KafkaError, KafkaException, Message
 
 from brokers.kafka_interface import (
+    GaveUpError,
     NoSuchGroupError,
     NoSuchTopicError,
     NotNowError,
@@ -256,7 +257,7 @@ def translated(place: str) -> Iterator[None]:
     except SystemError as error:
         # A fatal error of a producer, such as fencing by another one with its id, may occur while
         # the driver waits: then it returns without a result and without an error.
-        raise NotNowError("Kafka's client gave up without an error", place=place) from error
+        raise GaveUpError("Kafka's client gave up without an error", place=place) from error
 
 
 def _plain(error: KafkaError | KafkaException) -> KafkaError | None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from brokers.kafka_interface import GaveUpError
 from connectors.running.pace import Passed
 from pipeline.clock import Clock
 from pipeline.errors import MedusaError, RetryError, UnavailableError
@@ -69,6 +70,8 @@ def run(
                     runner.start()
                     started = True
                 passed = runner.step()
+            except GaveUpError:  # another try could end a newer run, which has ended this one
+                raise
             except (RetryError, UnavailableError) as error:
                 started, failures = False, failures + 1
                 if failures > FAILURES_MAX:

@@ -1,5 +1,6 @@
 import pytest
 
+from brokers.kafka_interface import GaveUpError
 from connectors.running.loop import FAILURES_MAX, POLL_S, Total, run
 from connectors.running.pace import Passed
 from pipeline.errors import FencedError, MedusaError, UnavailableError
@@ -67,9 +68,10 @@ def test_failures_in_a_row_are_bounded_and_successes_reset_them() -> None:
     assert hopeless.closed
 
 
-def test_another_error_ends_it() -> None:
-    """A newer run has taken over."""
-    runner = Scripted(FencedError("taken over", place="x"))
-    with pytest.raises(FencedError):
+@pytest.mark.parametrize("error", [FencedError("taken over"), GaveUpError("no error")])
+def test_another_error_ends_it(error: MedusaError) -> None:
+    """A newer run has taken over, or may have: this one must not end that."""
+    runner = Scripted(error)
+    with pytest.raises(type(error)):
         run(runner, TickingClock(), lambda: False, lambda *_: None, until_end=False)
     assert runner.closed
