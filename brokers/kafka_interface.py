@@ -43,8 +43,6 @@ class NotNowError(RetryError):
 class GaveUpError(NotNowError):
     """The client gave up without an error: perhaps another instance has taken over."""
 
-    code = "gave-up"
-
 
 class NoSuchTopicError(RefusedError):
     """The topic or the partition does not exist."""
