@@ -15,7 +15,7 @@ ifdef CUT
 export DEMO_CUT := $(if $(filter 1,$(CUT)),partition,$(CUT))
 endif
 
-.PHONY: help setup jars demo test test-all check unit system plans format lock clean
+.PHONY: help setup jars demo test test-all test-second check unit system plans format lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
@@ -34,6 +34,9 @@ test: setup ## everything that CI runs
 
 test-all: setup ## the same and all faults, a Spark cluster, clients in other languages, many random examples
 	@$(BIN)/python -m tools.run_stages all
+
+test-second: setup ## what test-all adds to test (STAGES="matrix-1 cluster" SEED=7)
+	@$(BIN)/python -m tools.run_stages second $(STAGES) $(if $(SEED),--seed=$(SEED))
 
 check: setup ## style, types and who imports whom
 	$(BIN)/ruff check

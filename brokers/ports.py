@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -30,7 +31,8 @@ def free_port() -> int:
     Raises:
         EnvironmentProblem: no port is free.
     """
-    for port in random.sample(_CHOICES, len(_CHOICES)):
+    first = random.randrange(len(_CHOICES))
+    for port in chain(_CHOICES[first:], _CHOICES[:first]):
         if _reserve(port):
             with socket.socket() as probe, contextlib.suppress(OSError):
                 probe.bind((_LOOPBACK, port))

@@ -1,5 +1,6 @@
-"""What Medusa offers to programs: `builder`, `reader`, `errors`, the command, a plugin of pytest.
+"""What Medusa offers to programs.
 
-It is the one name that an installation brings: a wheel holds everything else below it, see
+`builder`, `reader`, `connectors`, `generators`, `errors`, the command, and a plugin of pytest. It
+is the one name that an installation brings: a wheel holds everything else below it, see
 docs/decisions/one-name-is-installed.md.
 """

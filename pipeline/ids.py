@@ -13,6 +13,7 @@ StreamName = NewType("StreamName", str)
 """The name of a logical arrow: an external stream's name, or the name of the box that writes it."""
 BoxName = NewType("BoxName", str)
 FragmentName = NewType("FragmentName", str)
+ConnectorName = NewType("ConnectorName", str)
 TopicName = NewType("TopicName", str)
 TopicId = NewType("TopicId", str)
 """Kafka's id of a topic: another one when a topic is deleted and created again."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from pipeline.ids import (
     BoxName,
+    ConnectorName,
     Epoch,
     FragmentId,
     FragmentName,
@@ -33,9 +34,10 @@ NAME_PATTERN = r"[a-z][a-z0-9_]{0,62}"
 _REDRIVE = ".redrive"
 _EVENTS = f".{PRODUCT}-events"
 _HEARTBEATS = f".{PRODUCT}-heartbeats"
+_CONNECTORS = f".{PRODUCT}-connectors"
 INTERNAL_SUFFIXES = (
     *(".boundaries", ".dlq", ".markers", _REDRIVE, ".tentative"),
-    *(_EVENTS, _HEARTBEATS),
+    *(_EVENTS, _HEARTBEATS, _CONNECTORS),
 )
 """How the names of Medusa's own topics end; no output may be called so."""
 
@@ -56,6 +58,29 @@ def events_topic(participant: ParticipantId) -> TopicName:
 def heartbeats_topic(participant: ParticipantId) -> TopicName:
     """The heartbeats of a participant's nodes; one partition."""
     return TopicName(f"{participant}{_HEARTBEATS}")
+
+
+def connectors_topic(participant: ParticipantId) -> TopicName:
+    """The positions of a participant's sources; compacted, one partition."""
+    return TopicName(f"{participant}{_CONNECTORS}")
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorNames:
+    """Every name that belongs to one connector."""
+
+    participant: ParticipantId
+    connector: ConnectorName
+
+    @property
+    def dead_letters(self) -> TopicName:
+        """What it could not convert, byte for byte."""
+        return TopicName(f"{self.participant}.{self.connector}.dlq")
+
+    @property
+    def transactional_id(self) -> TransactionalId:
+        """Whoever runs it: a second run ends the first."""
+        return TransactionalId(f"{self.participant}{_CONNECTORS}.{self.connector}")
 
 
 def boundaries_topic(topic: TopicName) -> TopicName:
@@ -283,6 +308,32 @@ class Znodes:
     def deploy(self, network: NetworkId) -> ZnodePath:
         """The topics that deploys of a network were about to create."""
         return ZnodePath(f"{self.deploys(network.participant)}/{network.name}")
+
+    def keys(self, participant: ParticipantId) -> ZnodePath:
+        """The public keys of a participant."""
+        return ZnodePath(f"{self.participant(participant)}/keys")
+
+    def contracts(self, participant: ParticipantId) -> ZnodePath:
+        """The contracts of which a participant has signed documents; counts their changes."""
+        return ZnodePath(f"{self.participant(participant)}/contracts")
+
+    def contract(self, participant: ParticipantId, partner: str, contract: str) -> ZnodePath:
+        """The documents of a contract with a partner that a participant has signed."""
+        return ZnodePath(f"{self.contracts(participant)}/{partner}.{contract}")
+
+    def ledgers(self, participant: ParticipantId) -> ZnodePath:
+        """A participant's copies of ledgers."""
+        return ZnodePath(f"{self.participant(participant)}/ledgers")
+
+    def ledger(self, participant: ParticipantId, partner: str, contract: str) -> ZnodePath:
+        """A participant's copy of the ledger of a contract: how far it is; entries are below."""
+        return ZnodePath(f"{self.ledgers(participant)}/{partner}.{contract}")
+
+    def ledger_entry(
+        self, participant: ParticipantId, partner: str, contract: str, number: int
+    ) -> ZnodePath:
+        """One entry of a ledger."""
+        return ZnodePath(f"{self.ledger(participant, partner, contract)}/{number:010d}")
 
     def missing_schemas(self) -> ZnodePath:
         """The schema ids that the registry does not know."""

@@ -288,6 +288,13 @@ SETTINGS: tuple[Setting, ...] = (
         is_access=True,
     ),
     Setting(
+        "keys",
+        "MEDUSA_KEYS",
+        "~/.config/medusa/keys",
+        "folder of the private keys with which contracts are signed, and of partners' known keys",
+        kind=Kind.PATH,
+    ),
+    Setting(
         "cache", "MEDUSA_CACHE", "~/.cache/medusa", "folder for downloaded jars", kind=Kind.PATH
     ),
 )
@@ -344,6 +351,7 @@ class Settings:
     store_region: str
     store_access_key: str
     store_secret_key: SecretSetting
+    keys: str
     cache: str
     sources: tuple[tuple[str, str], ...] = ()
 

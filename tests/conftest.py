@@ -1,5 +1,6 @@
 """Shared fixtures: bounded waits, one embedded stack for all tests with servers, profiles."""
 
+import gc
 import os
 import signal
 import time
@@ -28,6 +29,14 @@ def pytest_report_header(config: pytest.Config) -> str:
     seed = config.getoption("hypothesis_seed", default=None)
     name = drawing.get_current_profile_name()
     return f"random examples: profile {name}, seed {seed or 'random'}"
+
+
+def pytest_collection_finish() -> None:
+    """Exclude what the collection has made, which remains, from all runs of the garbage collector.
+
+    Else each of them would examine the modules and thousands of tests again.
+    """
+    gc.freeze()
 
 
 class WaitFor(Protocol):

@@ -87,6 +87,8 @@ class MemoryTree:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._entries: dict[str, _Entry] = {_ROOT: _Entry(b"", 0, None)}
+        self._children: dict[str, tuple[str, ...]] = {}
+        """Of the paths whose children were read since the last change."""
         self._next_session = 1
 
     def open_session(self) -> int:
@@ -99,9 +101,9 @@ class MemoryTree:
     def end_session(self, session: int) -> None:
         """Delete the ephemeral paths of a session."""
         with self._lock:
-            self._entries = {
-                path: entry for path, entry in self._entries.items() if entry.session != session
-            }
+            self._replace(
+                {path: entry for path, entry in self._entries.items() if entry.session != session}
+            )
 
     def get(self, path: str) -> Versioned | None:
         """The value at a path; None if the path does not exist."""
@@ -112,12 +114,10 @@ class MemoryTree:
     def children(self, path: str) -> tuple[str, ...]:
         """Names directly below a path, sorted."""
         with self._lock:
-            found = [
-                other.rpartition("/")[2]
-                for other in self._entries
-                if other != _ROOT and _parent(other) == path
-            ]
-        return tuple(sorted(found))
+            if path not in self._children:
+                below = (one for one in self._entries if one != _ROOT and _parent(one) == path)
+                self._children[path] = tuple(sorted(one.rpartition("/")[2] for one in below))
+            return self._children[path]
 
     def make_parents(self, path: str, session: int) -> None:
         """Create the path and its parents where missing."""
@@ -128,7 +128,7 @@ class MemoryTree:
                 done = f"{done}/{part}"
                 if done not in entries:
                     _create(entries, Create(done, b""), session)
-            self._entries = entries
+            self._replace(entries)
 
     def apply(self, operations: tuple[Operation, ...], session: int) -> None:
         """Perform all operations or none; later ones see the effects of earlier ones."""
@@ -136,7 +136,11 @@ class MemoryTree:
             entries = dict(self._entries)
             for operation in operations:
                 _perform(entries, operation, session)
-            self._entries = entries
+            self._replace(entries)
+
+    def _replace(self, entries: dict[str, _Entry]) -> None:
+        self._entries = entries
+        self._children = {}
 
 
 class MemoryStore:

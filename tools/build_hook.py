@@ -1,7 +1,7 @@
 """Build hook of hatchling (see pyproject.toml): moves all packages of a wheel below one name.
 
-In the repository there are four top-level packages; a wheel contains only `medusa_streams`, with
-the other three below it. hatchling moves the files; this hook changes their absolute imports. No
+In the repository there are five top-level packages; a wheel contains only `medusa_streams`, with
+the other four below it. hatchling moves the files; this hook changes their absolute imports. No
 other text may name one of these modules: one that does fails the build. Reasons:
 docs/decisions/one-name-is-installed.md.
 
@@ -20,14 +20,16 @@ from hatchling.builders.config import BuilderConfig
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 ABOVE = "medusa_streams"
-MOVED = ("pipeline", "brokers", "schemas")
+MOVED = ("pipeline", "connectors", "brokers", "schemas")
 """Packages of the repository that are below `ABOVE` in a wheel."""
 AS_THEY_ARE = "pipeline/projects/"
 """Users' programs that `medusa init` copies unchanged."""
 
-_NAME = re.compile(r"\bpipeline\b(?!/)|(?<![\w./-])(?:brokers|schemas)\.[a-z_]")
+_NAME = re.compile(r"\bpipeline\b(?!/)|(?<![\w./-])(?:connectors|brokers|schemas)\.[a-z_]")
 """A module name in a text. `schemas` alone is a key of documents and a folder of users."""
-_EXAMPLE = re.compile(rb"^(\s*>>> from )(?=(?:pipeline|brokers|schemas)[. ])", re.MULTILINE)
+_EXAMPLE = re.compile(
+    rb"^(\s*>>> from )(?=(?:pipeline|connectors|brokers|schemas)[. ])", re.MULTILINE
+)
 
 
 class NamesAModuleError(ValueError):
@@ -57,8 +59,9 @@ def installed(source: bytes, path: str) -> bytes:
 
 def named_otherwise(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Lines with a module name outside of `from … import …` and docstrings."""
-    described = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    nodes = [*ast.walk(tree)]
+    described = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.name.partition(".")[0] in MOVED:

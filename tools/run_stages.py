@@ -1,11 +1,13 @@
-"""Runner of the stages of a tier: `python -m tools.run_stages first|all`; run by make.
+"""Runner of the stages of a tier: `python -m tools.run_stages first|second|all [STAGE …]`.
 
 Two at a time, in the order of `tools.stages`; at the end those that need the whole machine, one
 after the other. Each stage writes a log below `build/stages/`, which is printed as a whole when
 the stage ends; files of its tests remain there if it failed. All stages run, also after a failure.
-The exit code is 0 if all passed, else 1; an interrupt ends all stages and their servers.
+With names only those run; what they need is then assumed to be there. The exit code is 0 if all
+passed, else 1; an interrupt ends all stages and their servers.
 """
 
+import argparse
 import json
 import os
 import random
@@ -20,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import FrameType
 
-from tools.stages import LOGS, Outcome, Stage, Tier, report, stages
+from tools.stages import LOGS, Outcome, Stage, Tier, named, report, stages
 
 ROOT = Path(__file__).parents[1]
 MEASURED = Path(__file__).parent / "measured.py"
@@ -50,7 +52,8 @@ class Run:
         """Run a stage, once the stages that it needs have ended, and print its log."""
         try:
             for name in stage.needs:
-                self._ended[name].wait()
+                if name in self._ended:
+                    self._ended[name].wait()
             return self._logged(stage)
         finally:
             self._ended[stage.name].set()
@@ -124,13 +127,20 @@ def _signal(process: "subprocess.Popen[bytes]", number: signal.Signals) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run a tier; returns 0 if all of it passed."""
-    tier = Tier(*arguments)
+    """Run a tier, or some of its stages; returns 0 if all of them passed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("tier", choices=[tier.value for tier in Tier])
+    parser.add_argument("stages", nargs="*", metavar="STAGE", help="only these")
+    parser.add_argument("--seed", type=int, help="of the second tier; else a random one")
+    options = parser.parse_args(arguments)
+    seed = random.randrange(SEED_MAX) if options.seed is None else options.seed
+    try:
+        chosen = named(stages(Tier(options.tier), seed), options.stages)
+    except ValueError as error:
+        parser.error(str(error))
     logs = ROOT / LOGS
     logs.mkdir(parents=True, exist_ok=True)
-    seed = random.randrange(SEED_MAX)
     began_s = time.monotonic()
-    chosen = stages(tier, seed)
     run = Run(logs, (stage.name for stage in chosen))
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, run.end)

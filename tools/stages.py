@@ -1,4 +1,4 @@
-"""The stages of `make test` and `make test-all`: the command of each, and a run's report. Pure.
+"""The stages of a run of tests: the command of each, and the report. Pure.
 
 A stage is one process tree with servers, ports and folders of its own; stages share nothing but
 the caches of downloads, so any two of them may run at the same time. Tests that use the same
@@ -17,18 +17,21 @@ CI_SEED = 20_261_124
 SPARING: Mapping[str, str] = {
     "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m",
     "PYSPARK_SUBMIT_ARGS": "--conf spark.sql.streaming.pollingDelay=100ms pyspark-shell",
+    "PYTHONDONTWRITEBYTECODE": "",
 }
 """Java's fast compiler only, since most test processes end, or are killed, before the optimising
 one pays off, with the code cache that Java by default reserves for both: with a fifth of it, a
 node whose fragments are restarted often fills the cache, and compiles nothing more.
-And a lane without new records polls the broker ten times a second, not a hundred times."""
+And a lane without new records polls the broker ten times a second, not a hundred times. Python
+keeps what it has compiled, also where the shell forbids it: a stage starts many processes."""
 SLOWEST = ("--durations=60", "--durations-min=0.5")
 
 
 class Tier(Enum):
-    """Extent of a run: the tests of CI, or all."""
+    """Extent of a run: the tests of CI, those that CI leaves out, or all."""
 
     FIRST = "first"
+    SECOND = "second"
     ALL = "all"
 
 
@@ -81,22 +84,27 @@ FIRST: tuple[tuple[str, tuple[str, ...]], ...] = (
             "tests/system/registry",
         ),
     ),
+    ("connectors", ("tests/system/connectors",)),
     ("embedded", ("tests/system/embedded",)),
     ("secured", ("tests/system/secured",)),
 )
 """Groups of tests that need the jars, the longest first, so that no long one runs last."""
+IN_BOTH = ("lanes", "faults", "nodes", "commands", "spark", "steered", "embedded")
+"""Groups of the first tier some of whose tests are of the second."""
 SECOND: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("outages", ("tests/system/outages",)),
     ("cluster", ("tests/system/cluster",)),
     ("clients", ("tests/system/clients",)),
 )
-"""Groups of `make test-all` only."""
+"""Groups of the second tier only."""
 MATRIX_SHARES = 7
 """Shares of the cases of the fault matrix; a run tests each with a seventh of the faults."""
 
 
 def stages(tier: Tier, seed: int) -> tuple[Stage, ...]:
     """The stages of a tier, in the order of their start.
+
+    The style checks come first, so that their errors are reported within a minute.
 
     Args:
         tier: the tier.
@@ -105,18 +113,33 @@ def stages(tier: Tier, seed: int) -> tuple[Stage, ...]:
     if tier is Tier.FIRST:
         drawn = ("--hypothesis-profile=ci", f"--hypothesis-seed={CI_SEED}")
         chosen = ("-m", "not second_tier", *drawn)
-        return _all_tests(FIRST, chosen)
+        return (CHECK, JARS, _tests(*UNIT, chosen), *_with_jars(FIRST, chosen))
     drawn = ("--hypothesis-profile=deep", f"--hypothesis-seed={seed}")
-    matrix = (_matrix(share, seed) for share in range(1, MATRIX_SHARES + 1))
-    return (*_all_tests((*FIRST, *SECOND), drawn), *matrix)
+    matrix = tuple(_matrix(share, seed) for share in range(1, MATRIX_SHARES + 1))
+    if tier is Tier.ALL:
+        tests = (_tests(*UNIT, drawn), *_with_jars((*FIRST, *SECOND), drawn))
+        return (CHECK, JARS, *tests, *matrix)
+    both = [group for group in FIRST if group[0] in IN_BOTH]
+    left_out = (*_with_jars(both, ("-m", "second_tier", *drawn)), *_with_jars(SECOND, drawn))
+    return (JARS, _tests(*UNIT, drawn), *left_out, *matrix)
 
 
-def _all_tests(
+def named(of: Sequence[Stage], names: Sequence[str]) -> tuple[Stage, ...]:
+    """Those with the names, in their order; without names all of them.
+
+    Raises:
+        ValueError: no stage has a name.
+    """
+    if unknown := set(names) - {stage.name for stage in of}:
+        known = ", ".join(stage.name for stage in of)
+        raise ValueError(f"no stage is called {', '.join(sorted(unknown))}; there are {known}")
+    return tuple(stage for stage in of if not names or stage.name in names)
+
+
+def _with_jars(
     groups: Sequence[tuple[str, tuple[str, ...]]], options: tuple[str, ...]
 ) -> tuple[Stage, ...]:
-    """The style checks first, so that their errors are reported within a minute."""
-    with_jars = (_tests(name, paths, options, JARS.name) for name, paths in groups)
-    return (CHECK, JARS, _tests(*UNIT, options), *with_jars)
+    return tuple(_tests(name, paths, options, JARS.name) for name, paths in groups)
 
 
 def _tests(name: str, paths: tuple[str, ...], options: tuple[str, ...], *needs: str) -> Stage:

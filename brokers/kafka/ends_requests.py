@@ -127,7 +127,7 @@ class AskedEnds:
 
     def take(self) -> LeaderAnswer:
         """The answers."""
-        (stable, first), (written, second) = (_offsets(future) for future in self._both)
+        (stable, first, epochs), (written, second, _) = map(_offsets, self._both)
         if stable.keys() != written.keys():
             both = stable.keys() & written.keys()
             stable = {place: stable[place] for place in both}
@@ -140,6 +140,7 @@ class AskedEnds:
             answered=bool(stable) or any(error.code() > 0 for error in errors),
             moved=any(error.code() in _MOVED for error in errors),
             problem=next((_words(error) for error in errors if _is_unexpected(error)), ""),
+            epochs={place: epoch for place, epoch in epochs.items() if place in stable},
         )
 
 
@@ -186,20 +187,24 @@ def _leaders(described: Any) -> TopicLeaders:
 
 def _offsets(
     future: "Future[dict[TopicPartition, Any]]",
-) -> tuple[dict[Place, Offset], list[KafkaError]]:
-    """The offsets by partition, and the errors."""
+) -> tuple[dict[Place, Offset], list[KafkaError], dict[Place, int]]:
+    """The offsets by partition, the errors, and the leader epochs that are known."""
     try:
         results = future.result(0)
     except KafkaException as error:
-        return {}, [error.args[0]]
+        return {}, [error.args[0]], {}
     found: dict[Place, Offset] = {}
     errors: list[KafkaError] = []
+    epochs: dict[Place, int] = {}
     for place, result in results.items():
+        at = TopicName(place.topic), place.partition
         if isinstance(result, KafkaError):
             errors.append(result)
         elif (offset := offset_in(result.offset)) is not None:  # none: not answered in time
-            found[TopicName(place.topic), place.partition] = offset
-    return found, errors
+            found[at] = offset
+            if result.leader_epoch is not None:
+                epochs[at] = result.leader_epoch
+    return found, errors, epochs
 
 
 def _is_unexpected(error: KafkaError) -> bool:

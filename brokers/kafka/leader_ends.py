@@ -5,7 +5,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from brokers.kafka.known_leaders import AskedEnds, KnownLeaders, Requests
-from brokers.kafka.leaders import Group, Grouping, LeaderAnswer, by_topic, highest, still_valid
+from brokers.kafka.leaders import (
+    Group,
+    Grouping,
+    LeaderAnswer,
+    LeaderEpochs,
+    by_topic,
+    highest,
+    still_valid,
+)
 from brokers.kafka_interface import EndsAnswer, Place
 from brokers.records import Ends
 from pipeline.clock import Clock
@@ -33,6 +41,7 @@ class LeaderEnds:
         """By leader its request that was not answered in time."""
         self._silent: set[int] = set()
         """Leaders that did not answer the last request in time; reads do not wait for them."""
+        self._epochs = LeaderEpochs()
         self._stable, self._written = _Merged(), _Merged()
         self._problem = ""
         self._closed = False
@@ -99,7 +108,7 @@ class LeaderEnds:
         return ended
 
     def _taken(self, group: Group, request: AskedEnds) -> LeaderAnswer:
-        answer = request.take()
+        answer = self._epochs.newest(request.take(), group)
         if answer.answered:
             self._silent.discard(group.leader)
         else:

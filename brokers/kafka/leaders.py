@@ -1,7 +1,7 @@
 """The leaders of partitions: grouping by leader, and when to ask for them again. Pure."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from brokers.kafka_interface import Place
@@ -69,6 +69,7 @@ class LeaderAnswer:
         answered: whether it answered at all; an error that it returns is an answer.
         moved: whether it no longer leads one of the partitions.
         problem: an unexpected error; empty if there is none.
+        epochs: the leader epoch that each answer is of, as far as it is known.
     """
 
     stable: Mapping[Place, Offset]
@@ -76,6 +77,35 @@ class LeaderAnswer:
     answered: bool
     moved: bool = False
     problem: str = ""
+    epochs: Mapping[Place, int] = field(default_factory=dict)
+
+
+class LeaderEpochs:
+    """The highest leader epoch that has answered for each partition.
+
+    A broker that is cut off from the others goes on answering as the leader that it was, and its
+    ends are lower than what the new leader has confirmed meanwhile: as if records were lost.
+    """
+
+    def __init__(self) -> None:
+        self._highest: dict[tuple[Place, str], int] = {}
+
+    def newest(self, answer: LeaderAnswer, asked: Group) -> LeaderAnswer:
+        """The answer without what a leader before the present one said; then `moved` is set."""
+        outdated = set()
+        for place, epoch in answer.epochs.items():
+            at = place, asked.ids[place[0]]
+            if epoch < self._highest.get(at, epoch):
+                outdated.add(place)
+            else:
+                self._highest[at] = epoch
+        if not outdated:
+            return answer
+        stable, written = (
+            {place: offset for place, offset in offsets.items() if place not in outdated}
+            for offsets in (answer.stable, answer.written)
+        )
+        return replace(answer, stable=stable, written=written, moved=True)
 
 
 def grouping(topics: Iterable[TopicName], found: Found) -> Grouping:

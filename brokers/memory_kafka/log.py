@@ -58,11 +58,11 @@ class MemoryPartition:
         self, start: int, end: int, isolation: Isolation = Isolation.COMMITTED
     ) -> list[KafkaRecord]:
         """The records of a range of offsets that are not deleted."""
-        hidden = self.controls
-        if isolation is Isolation.COMMITTED:
-            hidden = self.controls | self.aborted
+        controls, aborted = self.controls, self.aborted
+        if isolation is not Isolation.COMMITTED:
+            aborted = set()
         found = self.log[max(start, self.start) : max(0, min(end, self.end(isolation)))]
-        return [one for one in found if one.offset not in hidden] if hidden else found
+        return [one for one in found if one.offset not in controls and one.offset not in aborted]
 
     def first_at(self, time_ms: Millis) -> Offset:
         """The first offset at or after a time, control records included; else the committed end."""

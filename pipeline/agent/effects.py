@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from pipeline.boundaries.profile import DerivedInput
 from pipeline.catalog.fragment_status import FragmentStatus
-from pipeline.catalog.records import OwnerRecord, Transfer
-from pipeline.catalog.snapshot import Deployed, VersionId
+from pipeline.catalog.records import Transfer
+from pipeline.catalog.snapshot import Deployed, Leaving, VersionId
 from pipeline.errors import MedusaError
 from pipeline.event_log.event import LoggedEvent
 from pipeline.ids import (
@@ -14,7 +14,6 @@ from pipeline.ids import (
     Epoch,
     FragmentId,
     LaneId,
-    NodeId,
     RunNumber,
     TopicId,
     TopicName,
@@ -216,13 +215,11 @@ class ReleaseFragment:
 
     Args:
         fragment: its id.
-        owner: this node's record as its owner; if that has changed, nothing happens.
-        to: the node that is to run it; None: none has room for it.
+        leaving: what the release was decided by; if that has changed, nothing happens.
     """
 
     fragment: FragmentId
-    owner: OwnerRecord
-    to: NodeId | None
+    leaving: Leaving
 
 
 @dataclass(frozen=True, slots=True)

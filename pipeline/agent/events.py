@@ -14,6 +14,7 @@ from pipeline.lanes.events import (
     LaneStopped,
     LaneTentative,
     LaneTimed,
+    LaneWaited,
 )
 from pipeline.lanes.expiring import ExpiringRecords
 from pipeline.planner.plan import Plan
@@ -84,6 +85,7 @@ Event = (
     | LaneRebuilding
     | LaneStarted
     | LaneTimed
+    | LaneWaited
     | LaneTentative
     | BatchFinished
     | LaneStopped

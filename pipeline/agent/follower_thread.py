@@ -8,13 +8,10 @@ from typing import Final, Protocol
 
 from pipeline.agent.back_off import back_off_ms
 from pipeline.agent.effects import Following
-from pipeline.agent.logged import discarded, of_transfer
-from pipeline.catalog.records import Transfer
-from pipeline.catalog.transfers import Transfers
-from pipeline.clock import Clock, Deadline
+from pipeline.agent.follower_notes import FollowerNotes, NotesContext
+from pipeline.clock import Deadline
 from pipeline.errors import BrokenInvariantError, MedusaError
-from pipeline.event_log.event import EventKind, LoggedEvent
-from pipeline.ids import NO_RUN, Epoch, LaneId, LaneRole, NodeId
+from pipeline.ids import NO_RUN, Epoch, LaneId, LaneRole
 from pipeline.lanes.follower_phases import (
     FollowerCourse,
     FollowerEvent,
@@ -84,23 +81,15 @@ second; its phase; the state of the follower whose place it takes."""
 
 
 @dataclass(frozen=True, slots=True)
-class FollowerContext:
+class FollowerContext(NotesContext):
     """What the followers of a node share.
 
     Args:
-        transfers: the transfers of the catalog.
         make: makes a follower.
-        clock: of the end of a transfer.
-        log: receives entries of the event log.
-        node: of the followers.
         turns: how many more may begin now.
     """
 
-    transfers: Transfers
     make: MakeFollower
-    clock: Clock
-    log: Callable[[LoggedEvent], None]
-    node: NodeId
     turns: threading.Semaphore
 
 
@@ -148,7 +137,7 @@ class FollowerThread:
         self._label = {"fragment": str(fragment)}
         self._stop = threading.Event()
         self._lane: FollowerLane | None = None
-        self._ready: Transfer | None = None
+        self._notes = FollowerNotes(fragment, context)
         self._was_level = self._has_turn = self._is_discarded = self._is_dropped = False
         self._is_over_by_time = self._yields = self._is_full = False
         self._built_s: float | None = None
@@ -222,7 +211,7 @@ class FollowerThread:
     @property
     def yields(self) -> bool:
         """Whether the next follower may begin from its state."""
-        return self._yields and not self.is_taken
+        return self._yields
 
     def yielded(self) -> FollowedState | None:
         """Wait for its end, for a limited time; returns the state that it leaves to another one.
@@ -231,10 +220,14 @@ class FollowerThread:
         """
         self.end()
         if self.join(STOP_S):
-            return None if self.is_taken else self._followed
+            return self._followed
         _log.warning("the follower before it does not end", extra=self._label)
         self._yields, self._is_dropped = False, True
         return None
+
+    def take(self) -> None:
+        """Leave its query, or its state, to the lane that starts."""
+        self.is_taken, self._yields = True, False
 
     def end(self) -> None:
         """Let it end after its batch."""
@@ -303,7 +296,9 @@ class FollowerThread:
             if self._was_level:
                 tries, failures = 0, min(failures, 1)
             tries, failures = tries + 1, failures + failure.counts
-            self._note_failure(failure.problem)
+            self._problem = failure.problem
+            if self._following.transfer is not None:
+                self._notes.failed(self._following.transfer, failure.problem)
             if failure.is_lasting or failures >= TRIES_MAX:
                 self._rest()
                 failures = TRIES_MAX - 1
@@ -349,7 +344,7 @@ class FollowerThread:
         """Do nothing until it is over; a follower of a secondary is begun again after a while."""
         self._is_discarded, clock = True, self._context.clock
         if self._following.transfer is None and not self._is_over:
-            self._log_discarded()
+            self._notes.discarded(self._problem)
         again = Deadline.after(clock, AGAIN_S, "beginning a discarded follower again")
         while not (self.is_taken or self._stop.wait(_PAUSE_S) or self._has_passed()):
             if self._following.is_standby and again.passed:
@@ -365,7 +360,8 @@ class FollowerThread:
         """Run a follower; of an earlier one nothing is level any more."""
         following = self._following
         self._course.move(FollowerEvent.BEGUN)
-        self._ready, self._was_level, self._built_s = None, False, None
+        self._was_level, self._built_s = False, None
+        self._notes.begun()
         if isinstance(following.fragment, MedusaError):
             raise following.fragment
         if following.transfer is not None:
@@ -418,8 +414,7 @@ class FollowerThread:
         transfer = self._following.transfer
         if transfer is None or self._stop.is_set() or not self._course.is_level:
             return
-        if self._ready is None or not self._ready.is_same(transfer):
-            self._note_ready(transfer)
+        self._notes.ready(transfer)
 
     def _is_slow(self) -> bool:
         """Whether it has its state, but is not level for long: others need not wait for it."""
@@ -429,47 +424,10 @@ class FollowerThread:
         self._built_s = now_s if self._built_s is None else self._built_s
         return now_s - self._built_s > TURN_S
 
-    def _note_ready(self, transfer: Transfer) -> None:
-        try:
-            if self._context.transfers.note_ready(transfer):
-                _log.info("level: its owner may release it", extra=self._label)
-                self._log_step(EventKind.FOLLOWER_LEVEL, transfer)
-        except MedusaError as error:
-            _log.debug("not noted to be level yet: %s", error)
-        else:
-            self._ready = transfer
-
-    def _note_failure(self, problem: str) -> None:
-        self._problem, transfer = problem, self._following.transfer
-        if transfer is None:
-            return
-        self._log_step(EventKind.FOLLOWER_FAILED, transfer, problem)
-        try:
-            self._context.transfers.note_failed(transfer, problem)
-        except MedusaError as error:
-            _log.debug("the failure is not noted: %s", error)
-
-    def _log_step(self, kind: EventKind, transfer: Transfer, why: str = "") -> None:
-        now_ms = self._context.clock.now_ms()
-        self._context.log(of_transfer(kind, transfer, transfer.to, now_ms, why))
-
-    def _log_discarded(self) -> None:
-        now_ms, one = self._context.clock.now_ms(), self._following.deployed
-        self._context.log(discarded(one.id, self._context.node, self._problem, now_ms))
-
     def _has_passed(self) -> bool:
-        """Whether the time of its move has passed, which is ended then, and it has no other use."""
-        transfer, context = self._following.transfer, self._context
-        if transfer is None or context.clock.now_ms() <= transfer.until_ms:
-            return False
-        try:
-            if context.transfers.end(transfer):
-                text = "its move has ended: it was not done in time"
-                _log.warning("%s", text, extra=self._label)
-                self._log_step(EventKind.MOVE_EXPIRED, transfer)
-        except MedusaError as error:
-            _log.debug("the move is not ended: %s", error)  # the next read of the catalog does
-        return not self._following.is_standby
+        """Whether the time of its move has passed, and it has no other use."""
+        transfer, is_standby = self._following.transfer, self._following.is_standby
+        return transfer is not None and self._notes.has_passed(transfer) and not is_standby
 
 
 def _settings(following: Following, fragment: Fragment) -> LaneSettings:

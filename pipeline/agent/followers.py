@@ -56,7 +56,7 @@ class Followers:
         at_once: int = 1,
     ) -> None:
         turns = threading.Semaphore(at_once)
-        self._context = FollowerContext(transfers, make, clock, log, node, turns)
+        self._context = FollowerContext(transfers, clock, log, node, make, turns)
         self._lock = threading.Lock()
         self._threads: dict[FragmentId, FollowerThread] = {}
         self._wanted: dict[FragmentId, Following] = {}
@@ -89,6 +89,9 @@ class Followers:
         """Begin a follower; from the state of the last one of its fragment, if that is of use."""
         fragment = one.deployed.id
         before = self._left.pop(fragment, None)
+        # A lane that was to take it has failed, or was fenced; one that has its query leaves none.
+        if before is not None and before.is_taken and before.join(0):
+            before.yield_to(one)
         if before is not None and not before.yields:
             before.drop()
             before = None
@@ -128,7 +131,7 @@ class Followers:
             running = self._threads.pop(fragment, None) or self._left.get(fragment)
             if running is None:
                 return None
-            running.is_taken = True
+            running.take()
             self._left[fragment] = running
             return _Taken(running)
 

@@ -36,7 +36,7 @@ from pipeline.catalog.fragment_status import FragmentStatus
 from pipeline.catalog.records import NodeRecord
 from pipeline.catalog.snapshot import VersionId
 from pipeline.clock import Clock, Deadline, rfc3339, steady_ms
-from pipeline.errors import BrokenInvariantError, MedusaError
+from pipeline.errors import BrokenInvariantError, MedusaError, RefusedError
 from pipeline.event_log.event import LoggedEvent
 from pipeline.ids import (
     NO_EPOCH,
@@ -148,6 +148,8 @@ class Performer:
         self._lanes: dict[LaneId, _Running] = {}
         self._expiring: dict[LaneId, frozenset[object]] = {}
         """What was last logged; only the worker uses it."""
+        self._handed_over: set[FragmentId] = set()
+        """What this node has claimed after a release, as long as it has not failed here since."""
 
     def perform(self, effect: Effect) -> None:
         """Perform an effect, or queue it for a worker; its results are sent as events."""
@@ -243,7 +245,7 @@ class Performer:
             running.lane.run()
             stopped = LaneStopped(lane, run, epoch, None, retry=True, fenced=False)
         except MedusaError as found:
-            stopped = stopped_by(lane, run, epoch, found)
+            stopped = self._stopped_by(effect, epoch, found)
             if stopped.fenced:
                 _log.warning("%s", self._ownership_message(lane.fragment, epoch), extra=label)
         except Exception as found:  # noqa: BLE001 - the thread's top: it becomes a LaneStopped
@@ -253,8 +255,21 @@ class Performer:
         if followed is not None:
             followed.state()  # ends it, if the lane has not
         if stopped.error is not None:
+            if not stopped.external:
+                self._handed_over.discard(lane.fragment)
             _log.warning("stopped: %s", stopped.error, extra=label)
         self._emit(stopped)
+
+    def _stopped_by(self, effect: StartLane, epoch: Epoch, error: MedusaError) -> LaneStopped:
+        """The end of a run by an error.
+
+        One with amnesia that was handed over has built its state; if that cannot be done, as when
+        the log is too short, the next start does without it.
+        """
+        stopped = stopped_by(effect.lane, effect.run, epoch, error)
+        was_handed_over = effect.lane.fragment in self._handed_over
+        has_other_way = was_handed_over and effect.deployed.record.amnesia
+        return replace(stopped, retry=stopped.retry or (has_other_way and _is_refused(error)))
 
     def _ownership_message(self, fragment: FragmentId, epoch: Epoch) -> str:
         """The log message of a fenced lane: who owns the fragment, and what this node does."""
@@ -301,6 +316,10 @@ class Performer:
             written=written,
             is_suspected=context.suspicions.has,
         )
+        if claim.before is None:
+            self._handed_over.add(fragment)
+        elif claim.before.node != context.node.node:
+            self._handed_over.discard(fragment)
         if (event := claimed(fragment, context.node, claim, now_ms)) is not None:
             context.log(event)
         noticed = None if claim.before is None else context.suspicions.noticed(claim.before)
@@ -338,7 +357,7 @@ class Performer:
             begins=deployed.begins,
             succession=deployed.succession,
             begun_anew=deployed.begun_anew,
-            amnesia=deployed.record.amnesia,
+            amnesia=deployed.record.amnesia and deployed.id not in self._handed_over,
         )
         return self._context.make_lane(settings, followed)
 
@@ -384,11 +403,12 @@ class Performer:
 
     def _release(self, effect: ReleaseFragment) -> None:
         """Release a fragment; if the catalog does not answer, its next read asks for it again."""
-        fragment, owner, context = effect.fragment, effect.owner, self._context
-        if context.catalog.owners.release(fragment, owner):
-            why = "for want of room" if effect.to is None else f"for node {effect.to}"
+        fragment, leaving, context = effect.fragment, effect.leaving, self._context
+        owner, to = leaving.owner, leaving.to
+        if context.catalog.owners.release(fragment, leaving):
+            why = "for want of room" if to is None else f"for node {to}"
             _log.info("released %s, epoch %d", why, owner.epoch, extra=_label(fragment))
-            context.log(released(fragment, owner, effect.to, context.clock.now_ms()))
+            context.log(released(fragment, owner, to, context.clock.now_ms()))
 
     def _report(self, effect: PublishStatus) -> None:
         """Report a status; until this node has read the lane's counts, the last ones remain."""
@@ -396,6 +416,10 @@ class Performer:
         if not effect.counted:
             status = _with_counts(status, catalog.statuses.get(status.network, status.fragment))
         catalog.statuses.report(status)
+
+
+def _is_refused(error: MedusaError) -> bool:
+    return isinstance(error, RefusedError) and not error.external
 
 
 def _with_counts(status: FragmentStatus, before: FragmentStatus | None) -> FragmentStatus:

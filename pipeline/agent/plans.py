@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from pipeline.catalog.snapshot import Deployed, VersionId
 from pipeline.errors import MedusaError, RefusedError
+from pipeline.ids import FragmentName
 from pipeline.planner.digest import fragment_digest, same_format
 from pipeline.planner.plan import Fragment, Plan
 
@@ -19,16 +20,24 @@ class Plans:
         made: plans by version.
         pending: versions that are being planned.
         failed: the last planning error by version.
+        digests: of the fragments of each plan, which every decision compares.
     """
 
     made: Mapping[VersionId, Plan] = field(default_factory=dict)
     pending: frozenset[VersionId] = frozenset()
     failed: Mapping[VersionId, MedusaError] = field(default_factory=dict)
+    digests: Mapping[VersionId, Mapping[FragmentName, str]] = field(default_factory=dict)
 
     def with_plan(self, version: VersionId, plan: Plan) -> "Plans":
         """A copy with a finished plan."""
         failed = {key: error for key, error in self.failed.items() if key != version}
-        return Plans({**self.made, version: plan}, self.pending - {version}, failed)
+        digests = {one.name: fragment_digest(one) for one in plan.fragments}
+        return Plans(
+            {**self.made, version: plan},
+            self.pending - {version},
+            failed,
+            {**self.digests, version: digests},
+        )
 
     def with_failure(self, version: VersionId, error: MedusaError) -> "Plans":
         """A copy with a planning error."""
@@ -46,6 +55,7 @@ class Plans:
             {key: plan for key, plan in self.made.items() if key not in gone},
             self.pending,
             {key: error for key, error in self.failed.items() if key not in gone},
+            {key: digests for key, digests in self.digests.items() if key not in gone},
         )
 
     @property
@@ -74,7 +84,7 @@ class Plans:
         record, found = deployed.record, self.named(deployed)
         if found is None:
             return _another_plan(deployed, "has no such fragment")
-        digest = fragment_digest(found)
+        digest = self.digests[deployed.version][found.name]
         if same_format(digest, record.digest) and digest != record.digest:
             differs = f"differs from what was deployed (digest {digest}, deployed {record.digest})"
             return _another_plan(deployed, differs)

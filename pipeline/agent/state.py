@@ -12,6 +12,7 @@ from pipeline.agent.tentative import TentativeRun
 from pipeline.boundaries.ends import Ends
 from pipeline.boundaries.lane_time import LaneTime
 from pipeline.boundaries.profile import DerivedInput
+from pipeline.boundaries.usual_waits import UsualWaits
 from pipeline.catalog.fragment_status import FragmentStatus
 from pipeline.catalog.records import Begun, NodeRecord, Transfer
 from pipeline.catalog.snapshot import Deployed, Leaving
@@ -149,6 +150,7 @@ class Running:
         kept: what the lane removes of the topics that it writes, as last sent to it; None: not yet.
         late: its latest batches, if many of their records were late.
         tentative: of its tentative results; None: it has not reported any.
+        waits: how long its results usually wait for input; None: too little was measured.
     """
 
     phase: ClassVar = Phase.RUNNING
@@ -163,6 +165,7 @@ class Running:
     kept: Kept | None = None
     late: LateRun | None = None
     tentative: TentativeRun | None = None
+    waits: UsualWaits | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,8 @@ from pipeline.markers.commit_marker import Totals
 from pipeline.planner.instants import instant
 
 _FULL: Final = (
-    "its state has reached state_limit: only what is behind in event time is read until it is below"
+    "its state has reached state_limit: only what is behind in event time is read until it is"
+    " below; if nothing is, raise the limit"
 )
 
 
@@ -103,12 +104,12 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
         gap_until_ms=gap.until_ms if gap else None,
         gap_omitted=gap.offsets if gap else 0,
     )
-    return _with_tentative(found, lane, now)
+    return found if running is None else _with_waits(found, running, now)
 
 
-def _with_tentative(found: FragmentStatus, lane: Lane, now: Now) -> FragmentStatus:
-    """The status with what is known of tentative results, also while the lane waits."""
-    run = None if lane.running is None else lane.running.tentative
+def _with_waits(found: FragmentStatus, running: Running, now: Now) -> FragmentStatus:
+    """The status with what is known of waits and tentative results, also while the lane waits."""
+    found, run = replace(found, waits=running.waits), running.tentative
     if run is None:
         return found
     state = run.state
@@ -125,6 +126,7 @@ def _with_tentative(found: FragmentStatus, lane: Lane, now: Now) -> FragmentStat
         tentative_undone=state.counts.undone,
         tentative_open=state.counts.open_results,
         tentative_problem=one_line(state.problem),
+        tentative_unsettled=one_line(state.unsettled),
     )
 
 
@@ -227,13 +229,14 @@ def shown_state(lane: Lane, *, catalog_current: bool, reachable: bool) -> LaneSt
 
 
 def _missing(running: Running, ends: Ends | None, now: Now) -> str:
-    """The input partitions that have not been answered for some time; empty: none."""
+    """The input partitions that have not answered for some time, or not with records."""
     topics = {lane_input.topic for lane_input in running.time.profile.inputs}
-    found = [] if ends is None else sorted(ends.missing.items())
+    found = {} if ends is None else ends.missing
+    long = {at: ms for at, ms in found.items() if now.steady_ms - ms >= ENDS_FRESH_MS}
     return "; ".join(
         f"topic {topic}, partition {partition}, since {instant(now.wall_at(since_ms))}"
-        for (topic, partition), since_ms in found
-        if topic in topics and now.steady_ms - since_ms >= ENDS_FRESH_MS
+        for (topic, partition), since_ms in sorted((long | dict(running.time.silent)).items())
+        if topic in topics
     )
 
 

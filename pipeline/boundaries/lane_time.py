@@ -19,7 +19,7 @@ from pipeline.boundaries.derived import (
     with_activity,
     with_boundary,
 )
-from pipeline.boundaries.ends import Ends
+from pipeline.boundaries.ends import Ends, Place
 from pipeline.boundaries.external import (
     InputTime,
     PartitionSeen,
@@ -98,6 +98,8 @@ class LaneTime:
             is not, or not by much.
         steered: how a fork is steered; a stable lane waits for everything.
         taken: derived inputs of which a fork reads tentative records.
+        silent: partitions whose ends are answered, but no records, and since when (steady time):
+            they are not read.
         read_until_ms: when the last finished batch was planned, which read what was there then
             (steady time); None: not by this process.
     """
@@ -122,6 +124,7 @@ class LaneTime:
     steps_ms: int | None = None
     steered: Steered = STABLE
     taken: Mapping[StreamName, TentativeInput] = field(default_factory=dict)
+    silent: Mapping[Place, SteadyMillis] = field(default_factory=dict)
     read_until_ms: SteadyMillis | None = None
 
 

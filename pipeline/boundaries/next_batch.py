@@ -5,7 +5,7 @@ records that it reads itself; its records are late by the event time of the batc
 """
 
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from pipeline.boundaries import lane_time, taking_over
 from pipeline.boundaries import release as releases
@@ -17,21 +17,39 @@ from pipeline.ids import Millis, Offset, SteadyMillis
 from pipeline.markers.positions import InputPartition, Positions
 from pipeline.network.boxes.shape import Stateless
 
+TRUSTED_LEAST: Final = 5_000
+"""So many offsets are read at once whatever the size of their records."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Limits of a lane's batches.
 
     Args:
-        offsets: maximum number of offsets in a batch.
+        offsets: maximum number of offsets in a batch, by the sizes of records that were sampled.
         pace_ms: least time between the beginnings of two batches; 0: none.
-        state_is_full: whether the state has reached its limit: then, if anything is behind the
-            rest, only that is read, which lets event time move and the state become smaller.
+        state_is_full: whether the state has reached its limit: then only what is behind the rest is
+            read, which lets event time move and the state become smaller.
+        trusted: a batch of more offsets needs a new sample: its records may be larger than those
+            of the batches before.
     """
 
     offsets: int
     pace_ms: int = 0
     state_is_full: bool = False
+    trusted: int = TRUSTED_LEAST
+
+    def sampled(self, offsets: int | None) -> "Limits":
+        """After the next records were sampled, of which so many fit; None: there was no answer."""
+        offsets = self.offsets if offsets is None else offsets
+        return replace(self, offsets=offsets, trusted=max(TRUSTED_LEAST, offsets))
+
+    def after(self, read: int) -> "Limits":
+        """After a batch of so many offsets: one of twice as many needs no sample.
+
+        A larger one does after a while, since records may have become larger.
+        """
+        return replace(self, trusted=max(TRUSTED_LEAST, 2 * read, self.trusted // 2))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +94,18 @@ class Wait:
     until_ms: SteadyMillis | None = None
 
 
-Decision: TypeAlias = Batch | PassOn | Wait
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Sample the sizes of the records that come next, and decide again.
+
+    Args:
+        begin: as of a `Batch`.
+    """
+
+    begin: Positions = field(default_factory=dict)
+
+
+Decision: TypeAlias = Batch | PassOn | Wait | Sample
 
 
 def next_batch(
@@ -105,20 +134,26 @@ def next_batch(
         return time, Wait(SteadyMillis(last.at_ms + limits.pace_ms))
     begin = taking_over.begins(time, last.end)
     begun = {**last.end, **begin}
-    start = (_behind(time, begun) if limits.state_is_full else {}) or begun
-    time = replace(time, is_full=start != begun)
+    start = _behind(time, begun) if limits.state_is_full else begun
+    time = replace(time, is_full=limits.state_is_full)
     read = start if ends is None else _within(start, ends, limits.offsets)
+    # Each partition has at least one, so a batch may be somewhat larger than what was sampled.
+    if min(offsets_between(start, read), limits.offsets) > limits.trusted:
+        return time, Sample(begin)
     end = {**begun, **read}
     move, until_ms = _move(time, end, ends, now_ms)
-    if end != begun:
-        return _planned(time, move, now_ms), Batch(end, None if move is None else move.to_ms, begin)
-    if move is None:
+    if end == begun and move is None:
         return time, Wait(until_ms)
-    if not isinstance(time.profile.shape, Stateless):
-        return _planned(time, move, now_ms), Batch(end, move.to_ms, begin)
+    if end != begun or move is None or not isinstance(time.profile.shape, Stateless):
+        return _planned(time, move, now_ms), Batch(end, None if move is None else move.to_ms, begin)
     if time.positions != last.end:  # its last batch is still being written
         return time, Wait()
     return _planned(time, move, now_ms), PassOn(move.to_ms)
+
+
+def offsets_between(start: Positions, end: Positions) -> int:
+    """The number of offsets from some positions to later ones."""
+    return sum(offset - start.get(at, offset) for at, offset in end.items())
 
 
 def again(time: LaneTime, batch: Batch, now_ms: SteadyMillis) -> LaneTime:

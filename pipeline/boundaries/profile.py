@@ -2,12 +2,22 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
-from pipeline.ids import FragmentId, FragmentName, StreamName, TopicId, TopicName
+from pipeline.ids import (
+    FragmentId,
+    FragmentName,
+    NetworkLife,
+    StreamName,
+    TopicId,
+    TopicName,
+)
 from pipeline.names import FragmentNames
 from pipeline.network.boxes.shape import Shape
 from pipeline.network.model import ExternalStream, Load, Silence
 from pipeline.planner.plan import Fragment, FragmentInput
+
+NO_LIFE: Final = NetworkLife("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +48,7 @@ class DerivedInput:
         topic_id: Kafka's id of the topic when the network was deployed. Boundaries of a topic with
             another id are ignored; empty: all are ignored.
         lateness_ms: least distance of its boundary behind the progress of its sources.
+        life: of the network: what was promised in an earlier one does not count.
     """
 
     stream: StreamName
@@ -46,6 +57,7 @@ class DerivedInput:
     writer: str
     topic_id: TopicId
     lateness_ms: int = 0
+    life: NetworkLife = NO_LIFE
 
 
 LaneInput = ExternalInput | DerivedInput
@@ -59,24 +71,30 @@ class LaneProfile:
     shape: Shape
 
 
-def profile(fragment: Fragment, topic_ids: Mapping[TopicName, str]) -> LaneProfile:
+def profile(
+    fragment: Fragment, topic_ids: Mapping[TopicName, str], life: NetworkLife
+) -> LaneProfile:
     """Compute a fragment's profile.
 
     Args:
         fragment: as planned.
         topic_ids: Kafka's ids of its topics at deploy.
+        life: of its network.
 
     Raises:
         BrokenInvariantError: a box is of a kind that the table of traits does not have.
     """
     return LaneProfile(
-        inputs=tuple(_input(fragment.names, stream, topic_ids) for stream in fragment.inputs),
+        inputs=tuple(_input(fragment.names, one, topic_ids, life) for one in fragment.inputs),
         shape=fragment.shape,
     )
 
 
 def _input(
-    names: FragmentNames, stream: FragmentInput, topic_ids: Mapping[TopicName, str]
+    names: FragmentNames,
+    stream: FragmentInput,
+    topic_ids: Mapping[TopicName, str],
+    life: NetworkLife,
 ) -> LaneInput:
     if isinstance(stream, ExternalStream):
         return ExternalInput(
@@ -92,5 +110,5 @@ def _input(
     writer = FragmentNames(FragmentId(names.network, FragmentName(stream.name))).writer
     topic_id = TopicId(topic_ids.get(stream.topic, ""))
     return DerivedInput(
-        stream.name, stream.topic, stream.partitions, writer, topic_id, stream.lateness_ms
+        stream.name, stream.topic, stream.partitions, writer, topic_id, stream.lateness_ms, life
     )

@@ -18,7 +18,7 @@ from pipeline.builder.streams import Box, DocumentDraft, External, Stream, prese
 from pipeline.network import yaml_writer
 from pipeline.network.model import Network
 from pipeline.network.written import Written
-from pipeline.network.yaml_reader import YamlMap, YamlScalar
+from pipeline.yaml_reader import YamlMap, YamlScalar
 
 _SECTIONS = ("streams", "boxes", "outputs")
 

@@ -21,7 +21,7 @@ from pipeline.builder.options import (
 from pipeline.errors import DocumentError, Problem
 from pipeline.nearest import nearest_first
 from pipeline.network.written import Place
-from pipeline.network.yaml_reader import YamlList, YamlMap, YamlNode, YamlScalar
+from pipeline.yaml_reader import YamlList, YamlMap, YamlNode, YamlScalar
 
 _PACKAGE = __name__.rpartition(".")[0]
 _HALF = re.compile("[\ud800-\udfff]")

@@ -7,14 +7,17 @@ it raises `RetryError`. Every method raises `UnavailableError` when the store do
 """
 
 from brokers.versioned_store import VersionedStore
+from pipeline.catalog.contracts import Contracts
 from pipeline.catalog.deploys import Deploys
 from pipeline.catalog.drains import Drains
 from pipeline.catalog.formats import CatalogFormat
 from pipeline.catalog.fragment_owners import Owners
 from pipeline.catalog.fragments import Fragments
+from pipeline.catalog.ledgers import Ledgers
 from pipeline.catalog.missing_schemas import MissingSchemas
 from pipeline.catalog.networks import Networks
 from pipeline.catalog.nodes import Nodes
+from pipeline.catalog.party_keys import Keys
 from pipeline.catalog.read_snapshot import read_snapshot
 from pipeline.catalog.record_store import RecordStore
 from pipeline.catalog.snapshot import CatalogSnapshot
@@ -52,6 +55,9 @@ class Catalog:
         self.starts = Starts(records)
         self.statuses = Statuses(records)
         self.missing_schemas = MissingSchemas(records)
+        self.keys = Keys(records)
+        self.contracts = Contracts(records)
+        self.ledgers = Ledgers(records)
 
     def snapshot(self, participant: ParticipantId) -> CatalogSnapshot:
         """The fragments of a participant with owners, and its nodes; see `read_snapshot`."""

@@ -6,6 +6,7 @@ A claim makes a node the owner, a release ends that, for the node that is to run
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from brokers.versioned_store import Operation
 from pipeline.catalog.claim_steps import (
     check_participant,
     claim_step,
@@ -20,6 +21,7 @@ from pipeline.catalog.record_store import RecordStore
 from pipeline.catalog.records import (
     DrainedRecord,
     EpochRecord,
+    FragmentRecord,
     NetworkRecord,
     NodeRecord,
     OwnerRecord,
@@ -27,8 +29,9 @@ from pipeline.catalog.records import (
     TransfersRecord,
 )
 from pipeline.catalog.retrying import ATTEMPTS_MAX, LOST, retrying
+from pipeline.catalog.snapshot import Leaving
 from pipeline.catalog.transfers import without_transfers
-from pipeline.errors import RetryError
+from pipeline.errors import RetryError, UnavailableError
 from pipeline.ids import (
     NO_EPOCH,
     Epoch,
@@ -128,7 +131,7 @@ class Owners:
             claiming = claim_step(znodes, named, claimed, found)
             moves = without_transfers(found, of_transfers, lambda one: one.id == named)
             try:
-                records.store.apply((*claiming, *moves))
+                self._apply((*claiming, *moves), of_owner, claimed)
             except LOST:
                 now = records.values(*was, of_transfers)
                 if any(now.get(path) != found.get(path) for path in was):
@@ -140,6 +143,18 @@ class Owners:
         raise RetryError(
             f"epoch {epoch} was claimed concurrently, or the fragment was changed", place=place
         )
+
+    def _apply(self, operations: tuple[Operation, ...], path: str, claimed: OwnerRecord) -> None:
+        """Apply a claim; one that is there although its answer was lost has succeeded.
+
+        Raises:
+            UnavailableError: it is not there, or whether it is cannot be read.
+        """
+        try:
+            self.records.store.apply(operations)
+        except UnavailableError:
+            if self.records.read(OwnerRecord, path) != claimed:
+                raise
 
     def _is_up(
         self,
@@ -162,21 +177,35 @@ class Owners:
             )
         return up is not None
 
-    def release(self, fragment: FragmentId, owner: OwnerRecord) -> bool:
+    def release(self, fragment: FragmentId, leaving: Leaving) -> bool:
         """Give a fragment up, for another node to claim; its lane must have stopped.
 
+        Everything that the decision was made by is compared: a move that was cancelled, or has
+        ended, an undrained node and a deploy leave the fragment with its owner. All of them raise
+        the revision, which the step checks.
+
         Returns:
-            Whether this was the owner: False if it has changed, or the fragment was removed.
+            Whether it was released: False if something of that has changed.
         """
         records, znodes = self.records, self.records.znodes
-        name = fragment.network, fragment.fragment
-        of_all, of_owner = znodes.networks(fragment.network.participant), znodes.owner(*name)
-        of_status = znodes.status(*name)
+        name, participant = (fragment.network, fragment.fragment), fragment.network.participant
+        of_all, of_owner = znodes.networks(participant), znodes.owner(*name)
+        of_status, of_fragment = znodes.status(*name), znodes.fragment(*name)
+        of_transfers, of_drained = znodes.transfers(participant), znodes.drained(participant)
 
         def step() -> bool:
             revision = records.store.get(of_all)  # read first: the step checks it
-            found = records.values(of_owner, of_status)
-            if revision is None or found.record(OwnerRecord, of_owner) != owner:
+            found = records.values(of_owner, of_status, of_fragment, of_transfers, of_drained)
+            transfers = found.record(TransfersRecord, of_transfers)
+            drained = found.record(DrainedRecord, of_drained)
+            is_same = (
+                found.record(OwnerRecord, of_owner) == leaving.owner
+                and found.record(FragmentRecord, of_fragment) == leaving.record
+                and (transfers.of(fragment) if transfers else None) == leaving.transfer
+                and (drained is not None and leaving.owner.node in dict(drained.nodes))
+                is leaving.is_drained
+            )
+            if revision is None or not is_same:
                 return False
             status = found.record(FragmentStatus, of_status)
             records.store.apply(release_step(znodes, fragment, status, (revision, found)))

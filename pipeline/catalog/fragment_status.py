@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 
+from pipeline.boundaries.usual_waits import UsualWaits
 from pipeline.catalog.records import NodeRecord, Record
 from pipeline.ids import (
     Epoch,
@@ -96,6 +97,9 @@ class FragmentStatus(Record):
         tentative_undone: those of which none came.
         tentative_open: those that are not settled yet, also of an earlier start.
         tentative_problem: why the last fork has failed; empty: it has not.
+        tentative_unsettled: why tentative results could not be settled last; empty: they could.
+        waits: how long its results usually wait for the last partition of its external inputs;
+            None: too little was measured since it has started, or it does not run.
     """
 
     network: NetworkId
@@ -153,6 +157,8 @@ class FragmentStatus(Record):
     tentative_undone: int = 0
     tentative_open: int = 0
     tentative_problem: str = ""
+    tentative_unsettled: str = ""
+    waits: UsualWaits | None = None
 
     @property
     def ahead_ms(self) -> int:

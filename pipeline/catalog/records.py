@@ -175,7 +175,8 @@ class Transfer:
         to: the node that is to own it.
         to_life: the start time of that node, as in its record.
         asked_at_ms: when it was asked for.
-        until_ms: when it ends if it is not done.
+        until_ms: when it ends if it is not done, by the clock that `asked_at_ms` is of: nodes
+            measure the time in between by their own clocks.
         is_ready: whether a follower on the target has repeated all that the owner has written:
             the owner stops after its batch, and releases the fragment.
         problem: why the last try of the follower has failed; empty: it has not.
@@ -198,6 +199,11 @@ class Transfer:
     def id(self) -> FragmentId:
         """Id of the fragment."""
         return FragmentId(self.network, self.fragment)
+
+    @property
+    def within_s(self) -> float:
+        """After which time it ends if it is not done."""
+        return (self.until_ms - self.asked_at_ms) / 1_000
 
     @property
     def as_asked(self) -> "Transfer":
@@ -328,6 +334,8 @@ class NetworkRecord(Record):
         made_topics: the topics that deploys of this network created for its output and for its
             fragments' own records, sorted; `destroy` removes these and no others.
         writers: sorted by Kafka's topic id.
+        filled_before: the ids of those of them that held records, or boundaries, before a fragment
+            of this life was first deployed to write them, sorted.
     """
 
     network: NetworkId
@@ -335,6 +343,7 @@ class NetworkRecord(Record):
     life: NetworkLife
     made_topics: tuple[TopicName, ...]
     writers: Writers
+    filled_before: tuple[TopicId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,6 +429,7 @@ class FragmentRecord(Record):
         priority: whether it runs while the nodes have too little room for all fragments.
         amnesia: whether it begins with an empty state if that cannot be continued; False if there
             are secondaries.
+        may_be_tentative: whether it has a topic of tentative results.
     """
 
     network: NetworkId
@@ -440,6 +450,7 @@ class FragmentRecord(Record):
     checkpoint_every_ms: int = 0
     priority: Priority = Priority.NORMAL
     amnesia: bool = False
+    may_be_tentative: bool = False
 
     @property
     def reliability(self) -> Reliability:

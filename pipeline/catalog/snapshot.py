@@ -119,15 +119,23 @@ class Deployed:
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """A fragment that its node has to release.
+    """A fragment that its node has to release, and what that was decided by.
+
+    A release compares the latter: a user may have cancelled the move meanwhile, for instance.
 
     Args:
         owner: the node's record as its owner.
         to: the node that is to run it; None: none has room for it.
+        record: of the fragment.
+        transfer: of the fragment, whether or not it is valid; None: there is none.
+        is_drained: whether the node is drained.
     """
 
     owner: OwnerRecord
     to: NodeId | None
+    record: FragmentRecord
+    transfer: Transfer | None = None
+    is_drained: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +211,9 @@ class CatalogSnapshot:
     def leaving(self, node: NodeId) -> Mapping[FragmentId, Leaving]:
         """The fragments that a node owns and that another one must run, or that are queued."""
         placement, up = self.placement, self.alive
+        transfers = {one.id: one for one in self.transfers}
         return {
-            one.id: Leaving(one.owner, to)
+            one.id: Leaving(one.owner, to, one.record, transfers.get(one.id), node in self.drained)
             for one in self.fragments
             if one.owner is not None
             and one.owner.node == node

@@ -12,6 +12,8 @@ from pipeline.examples.cut import Cut, CutKind
 
 FOR = "20s"
 LEAST_MS, MOST_MS = 1_000, 3_600_000
+BROKER_MOST_MS = 45_000
+"""Less than the time after which clients give up a request, 60 s."""
 
 
 def cut_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -22,7 +24,7 @@ def cut_options(function: Callable[..., None]) -> Callable[..., None]:
         "kind",
         type=click.Choice([one.value for one in CutKind]),
         envvar="DEMO_CUT",
-        help="Cut an input in the middle: one partition, or all that the producer sends.",
+        help="Cut in the middle: a partition, all that the producer sends, or the broker.",
     )
     @click.option(
         "--for", "length", metavar="TIME", help=f"How long it is cut, beside --seconds.  [{FOR}]"
@@ -43,6 +45,9 @@ def _cut(kind: str | None, length: str | None) -> Cut | None:
         ms = durations.parse(length or FOR)
     except ValueError as error:
         raise UsageError(f"--for: {error}") from error
-    if not LEAST_MS <= ms <= MOST_MS:
-        raise UsageError(f"--for is from {LEAST_MS // 1_000}s to {durations.format(MOST_MS)}")
-    return Cut(CutKind(kind), ms / 1_000)
+    cut = Cut(CutKind(kind), ms / 1_000)
+    most_ms = BROKER_MOST_MS if cut.kind is CutKind.BROKER else MOST_MS
+    if not LEAST_MS <= ms <= most_ms:
+        least, most = durations.format(LEAST_MS), durations.format(most_ms)
+        raise UsageError(f"--for is from {least} to {most} with --cut {kind}")
+    return cut

@@ -37,7 +37,7 @@ from pipeline.examples.judge import DeadLetterCheck, compared, newest_ms
 from pipeline.examples.memory import Peak
 from pipeline.examples.moving import Lost, Moved, movable, pause_after_ms, read_markers
 from pipeline.examples.run import Run, Then, World
-from pipeline.examples.stage import HELD, SECOND, Feed, Stage, choose_place, write_project
+from pipeline.examples.stage import SECOND, Feed, Stage, choose_place, write_project
 from pipeline.examples.verdict import Verdict, as_lines
 from pipeline.ids import NO_EPOCH, Epoch, FragmentId, Millis, NodeId
 from pipeline.network.drawing.picture import picture
@@ -179,9 +179,9 @@ def _cutting(
         return None
     tally = Tally(session.clock.now_ms)
     (topic,) = watched(plan, (bounded.result,)).outputs
-    held = stage.place.folder / HELD
+    line = stage.line(options.cut.kind)
     reading = stage.results(topic, tally)
-    return Cutting(options.cut, bounded, held, tally, reading, screen, session.clock)
+    return Cutting(options.cut, bounded, line, tally, reading, screen, session.clock)
 
 
 @dataclass(slots=True)

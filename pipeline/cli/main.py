@@ -15,11 +15,12 @@ from pipeline.cli.session import Opener
 from pipeline.errors import ExitCode, MedusaError
 
 _HERE = f"{__package__}.commands"
-_BEGIN, _NETWORK, _SEE, _DATA, _REST = (
+_BEGIN, _NETWORK, _SEE, _DATA, _FEDERATION, _REST = (
     "Begin",
     "Networks",
     "Monitoring",
     "Schemas and records",
+    "Federation",
     "Nodes and settings",
 )
 
@@ -51,6 +52,10 @@ COMMANDS: dict[str, Entry] = {
     "events": Entry(f"{_HERE}.events", "Show who did what, and why: the event log.", _SEE),
     "tail": Entry(f"{_HERE}.tail", "Print the records of a stream, decoded.", _SEE),
     "produce": Entry(f"{_HERE}.produce", "Send JSON lines to a stream as Avro.", _DATA),
+    "connect": Entry(
+        f"{_HERE}.groups", "Read files into a topic, or write results into files.", _DATA, "connect"
+    ),
+    "generate": Entry(f"{_HERE}.generate", "Make up traffic, for a stream or as JSON.", _DATA),
     "schema": Entry(
         f"{_HERE}.groups", "Avro schemas: register, compare, evolve, move.", _DATA, "schema"
     ),
@@ -59,6 +64,11 @@ COMMANDS: dict[str, Entry] = {
     "offsets": Entry(
         f"{_HERE}.groups", "Show and export how far fragments have read.", _DATA, "offsets"
     ),
+    "participant": Entry(f"{_HERE}.groups", "Keys of participants.", _FEDERATION, "participant"),
+    "contract": Entry(
+        f"{_HERE}.groups", "Contracts with other participants.", _FEDERATION, "contract"
+    ),
+    "ledger": Entry(f"{_HERE}.groups", "What is owed for contracts.", _FEDERATION, "ledger"),
     "catalog": Entry(
         f"{_HERE}.groups", "Back the catalog up, and bring it back.", _REST, "catalog"
     ),

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from brokers.embedded.control import running_stack
+from pipeline import yaml_reader
 from pipeline.errors import DocumentError, InputError, Problem, UsageError
-from pipeline.network import yaml_reader
-from pipeline.network.yaml_reader import YamlList, YamlMap
 from pipeline.settings import SETTINGS, Kind, Settings, combine, problem_with, tells_a_secret
+from pipeline.yaml_reader import YamlList, YamlMap
 
 PROJECT_FILE = "medusa.yaml"
 DOCUMENT_FILE = "network.yaml"

@@ -6,7 +6,12 @@ from pipeline.catalog.fragment_status import FragmentStatus, LaneState
 from pipeline.catalog.records import TrimRecord
 from pipeline.cli.table import Table
 from pipeline.cli.takeover_view import takeover_data, takeover_text
-from pipeline.cli.tentative_view import tentative_data, tentative_problem, tentative_text
+from pipeline.cli.tentative_view import (
+    tentative_data,
+    tentative_problem,
+    tentative_text,
+    waits_data,
+)
 from pipeline.cli.times import span, time_text
 from pipeline.clock import rfc3339
 from pipeline.counting import counted
@@ -20,9 +25,9 @@ from schemas.json_value import Json, JsonObject
 _COLUMNS = (
     "fragment", "state", "node", "in", "out", "lag", "behind", "late", "dead", "restarts", "error",
 )  # fmt: skip
-_STANDBYS, _TAKEOVER, _TENTATIVE = "standbys", "takeover", "tentative"
+_STANDBYS, _TAKEOVER, _WAITS, _TENTATIVE = "standbys", "takeover", "waits", "tentative"
 _NUMBERS = frozenset({"in", "out", "lag", "behind", "late", "dead", "restarts"})
-_SPARE = ("restarts", "late", "dead", _TAKEOVER, "node", "behind", "out", "in", _TENTATIVE)
+_SPARE = ("restarts", "late", _WAITS, "dead", _TAKEOVER, "node", "behind", "out", "in", _TENTATIVE)
 _PLACE_WIDTH = 40
 """A longer place would leave no room for the message."""
 _PARTITIONS_SHOWN = 4
@@ -47,10 +52,11 @@ def as_table(seen: Sequence[ObservedFragment], now_ms: Millis) -> Table:
             (*row[:-1], _standbys(one, now_ms), _takeover(one, now_ms), row[-1])
             for row, one in pairs
         )
-    if any(one.status is not None and one.status.tentative is not None for one in seen):
-        columns = (*columns[:-1], _TENTATIVE, columns[-1])
+    if any(_may_be_tentative(one) for one in seen):
+        columns = (*columns[:-1], _WAITS, _TENTATIVE, columns[-1])
         rows = tuple(
-            (*row[:-1], _tentative(one), row[-1]) for row, one in zip(rows, seen, strict=True)
+            (*row[:-1], _waits(one), _tentative(one), row[-1])
+            for row, one in zip(rows, seen, strict=True)
         )
     return Table(
         columns,
@@ -123,6 +129,7 @@ def as_data(one: ObservedFragment, now_ms: Millis) -> JsonObject:
         "last_error": status.last_error,
         "rebuild": _rebuild_data(one),
         "gap": _gap_data(status),
+        "waits": waits_data(status.waits) if one.node_up else None,
         "tentative": tentative_data(status) if one.node_up else None,
     }
 
@@ -339,6 +346,17 @@ def _standbys(one: ObservedFragment, now_ms: Millis) -> str:
 
 def _takeover(one: ObservedFragment, now_ms: Millis) -> str:
     return _UNKNOWN if one.takeover is None else takeover_text(one.takeover, now_ms)
+
+
+def _may_be_tentative(one: ObservedFragment) -> bool:
+    """By its record; one that an earlier version has deployed says it when it runs."""
+    runs = one.status is not None and one.status.tentative is not None
+    return one.record.may_be_tentative or runs
+
+
+def _waits(one: ObservedFragment) -> str:
+    waits = one.status.waits if one.status is not None and one.node_up else None
+    return _UNKNOWN if waits is None else span(waits.usual_ms)
 
 
 def _tentative(one: ObservedFragment) -> str:

@@ -1,7 +1,9 @@
-"""Tentative results of a fragment as commands print them: text and data. Pure."""
+"""Tentative results of a fragment, and what its results wait for, as commands print them. Pure."""
 
+from pipeline.boundaries.usual_waits import UsualWaits
 from pipeline.catalog.fragment_status import FragmentStatus
 from pipeline.cli.times import span, time_text
+from pipeline.counting import counted
 from pipeline.lanes.fork_phases import ForkPhase
 from schemas.json_value import JsonObject
 
@@ -26,10 +28,14 @@ def tentative_text(status: FragmentStatus) -> str:
 
 
 def tentative_problem(status: FragmentStatus) -> str:
-    """Why no tentative results come that should; empty: they do, or none are due."""
-    if status.tentative is not ForkPhase.RESTING:
-        return ""
-    return f"tentative results failed: {' '.join(status.tentative_problem.split())}"
+    """Why no tentative results come that should, or are not settled; empty: all is well."""
+    unsettled = status.tentative_unsettled
+    problems = (
+        ("failed", status.tentative_problem if status.tentative is ForkPhase.RESTING else ""),
+        ("are not settled", unsettled),
+    )
+    texts = (f"tentative results {what}: {' '.join(why.split())}" for what, why in problems if why)
+    return "; ".join(texts)
 
 
 def tentative_data(status: FragmentStatus) -> JsonObject | None:
@@ -48,6 +54,26 @@ def tentative_data(status: FragmentStatus) -> JsonObject | None:
         "undone": status.tentative_undone,
         "open": status.tentative_open,
         "problem": status.tentative_problem,
+        "unsettled": status.tentative_unsettled,
+    }
+
+
+def waits_text(waits: UsualWaits) -> str:
+    """How long results usually wait for the last partition, of how many minutes that is known."""
+    return (
+        f"results wait up to {span(waits.usual_ms)} for the last partition in 95 % of "
+        f"{counted(waits.minutes, 'minute')}, and up to {span(waits.longest_ms)} in all of them"
+    )
+
+
+def waits_data(waits: UsualWaits | None) -> JsonObject | None:
+    """The same for programs; None: too little was measured."""
+    if waits is None:
+        return None
+    return {
+        "usual_ms": waits.usual_ms,
+        "longest_ms": waits.longest_ms,
+        "minutes": waits.minutes,
     }
 
 

@@ -47,6 +47,7 @@ from pipeline.ids import (
     NetworkLife,
     NetworkVersion,
     ParticipantId,
+    TopicId,
     TopicName,
 )
 from pipeline.markers.commit_marker import CommitMarker
@@ -86,6 +87,7 @@ class Comparison:
         topic_ids: Kafka's ids of the topics that existed.
         successions: the fragments whose output was last written by another fragment.
         markers: the last commit markers of the fragments that had run.
+        filled_before: the output topics that held records before the network first wrote them.
     """
 
     document: Document
@@ -95,6 +97,7 @@ class Comparison:
     topic_ids: Mapping[TopicName, str]
     successions: Successions = field(default_factory=Successions)
     markers: Mapping[FragmentName, CommitMarker] = field(default_factory=dict)
+    filled_before: frozenset[TopicName] = frozenset()
 
     def check(self) -> None:
         """Reject a comparison with problems.
@@ -181,7 +184,16 @@ def _compared(
     around = gather(plan, recorded, choices, clients)
     found = review(plan, changes(plan, old, around.current, choices), around, document.schemas)
     ids = {topic.name: topic.topic_id for topic in around.current.topics}
-    return Comparison(document, plan, recorded, found, ids, around.successions, around.markers)
+    return Comparison(
+        document=document,
+        plan=plan,
+        recorded=recorded,
+        changes=found,
+        topic_ids=ids,
+        successions=around.successions,
+        markers=around.markers,
+        filled_before=around.filled_before,
+    )
 
 
 def deploy(comparison: Comparison, servers: Servers, report: Report) -> Deployed:
@@ -256,7 +268,9 @@ def _commit(comparison: Comparison, servers: Servers, created: tuple[TopicName, 
     life = before.life if before else servers.new_life()
     made = _made(plan, before, (*created, *_read_before_recorded(comparison, ids)))
     writers = recorded_writers(before.writers if before else (), plan, ids)
-    network = NetworkRecord(plan.network, version, life, made, writers)
+    earlier = before.filled_before if before else ()
+    filled = sorted({*earlier, *(TopicId(ids[one]) for one in comparison.filled_before)})
+    network = NetworkRecord(plan.network, version, life, made, writers, tuple(filled))
     registered = tuple(schema.subject for schema in found.register)
     if before is not None and _same(network, fragments, comparison):
         return Deployed(plan.network, last, False, fragments, created, registered)
@@ -285,6 +299,7 @@ def _same(
         and before.network is not None
         and before.network.made_topics == network.made_topics
         and before.network.writers == network.writers
+        and before.network.filled_before == network.filled_before
         and sorted(before.fragments, key=_name)
         == sorted(_with_costs_of(before.fragments, fragments), key=_name)
     )

@@ -93,6 +93,7 @@ def _record(fragment: Fragment, old: FragmentRecord | None, facts: Facts) -> Fra
         checkpoint_every_ms=reliability.checkpoint_every_ms,
         priority=fragment.priority,
         amnesia=reliability.mode is Mode.AMNESIA,
+        may_be_tentative=fragment.may_be_tentative,
     )
 
 

@@ -9,12 +9,14 @@ from brokers.records import TopicDescription
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import DesiredState, FragmentRecord, NetworkRecord, NodeRecord
 from pipeline.deploy.documents import replan_or_none
+from pipeline.deploy.filled_before import filled_before
 from pipeline.deploy.inputs import Inputs, changed_inputs, read_inputs
 from pipeline.deploy.kept_by_need import Removed, by_need, lost_topics
 from pipeline.deploy.others import Others, Taken, written_topics
 from pipeline.deploy.registered import registered_schemas
 from pipeline.deploy.registry_interface import Registry
 from pipeline.deploy.review import Surroundings, inputs_of
+from pipeline.deploy.waits import MeasuredReader, external_topics
 from pipeline.deploy.writers import Successions, successions
 from pipeline.ids import (
     FragmentId,
@@ -99,11 +101,13 @@ def gather(plan: Plan, recorded: Recorded, choices: Choices, clients: Clients) -
         ),
         filled=filled,
         known=known,
+        filled_before=filled_before(plan, recorded.network, markers, ids, filled),
         others=others,
         removed=_removed(plan, others, records, markers, inputs, found),
         nodes=_open_nodes(plan.network.participant, clients.catalog),
         places=_places(plan.network, recorded, clients.catalog),
         catalog=clients.catalog.snapshot(plan.network.participant),
+        waits=_waits(plan, clients.catalog),
         successions=found,
         markers=markers,
     )
@@ -316,6 +320,22 @@ def _oldest(
     }
     found = ((topic, log.oldest_ms(topic, described[topic].partitions)) for topic in sorted(topics))
     return {topic: at_ms for topic, at_ms in found if at_ms is not None}
+
+
+def _waits(plan: Plan, catalog: Catalog) -> tuple[MeasuredReader, ...]:
+    """The participant's fragments whose waits were measured, as last reported."""
+    if not any(fragment.may_be_tentative for fragment in plan.fragments):
+        return ()
+    versions = catalog.versions.deployed(plan.network.participant)
+    statuses = catalog.statuses.of(*(record.network for record, _ in versions))
+    waits = {FragmentId(one.network, one.fragment): one.waits for one in statuses}
+    return tuple(
+        MeasuredReader(fragment.names.id, external_topics(fragment), found)
+        for record, version in versions
+        if (deployed := replan_or_none(version)) is not None
+        for fragment in deployed.fragments
+        if (found := waits.get(FragmentId(record.network, fragment.name))) is not None
+    )
 
 
 def other_networks(ours: NetworkId, catalog: Catalog) -> Others:

@@ -15,9 +15,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from pipeline import yaml_reader
 from pipeline.builder import run
 from pipeline.errors import DocumentError, Problem
-from pipeline.network import yaml_reader, yaml_writer
+from pipeline.network import yaml_writer
 from pipeline.network.written import Place, Written, node_from_data
 
 SUFFIX: Final = ".py"

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field, replace
 from pipeline import durations
 from pipeline.catalog.records import NodeRecord
 from pipeline.catalog.snapshot import CatalogSnapshot
+from pipeline.deploy.filled_before import read_after_all
 from pipeline.deploy.kept_by_need import Removed, foreign_readers, need_warnings
 from pipeline.deploy.others import Others, conflicts, too_impatient
 from pipeline.deploy.room import without_room
+from pipeline.deploy.waits import MeasuredReader, too_tight
 from pipeline.deploy.writers import Successions
 from pipeline.errors import Problem
 from pipeline.ids import FragmentName, StreamName, Subject, TopicName
@@ -32,6 +34,7 @@ class Surroundings:
         current: what the planner compares with.
         filled: the plan's topics that hold at least one record.
         known: the topics that the last deploy of this network recorded.
+        filled_before: the output topics that held records before the network first wrote them.
         others: what other deployed networks do with topics.
         removed: what is gone of topics that are kept by need.
         successions: the fragments whose output another one of this network wrote last.
@@ -39,11 +42,14 @@ class Surroundings:
         nodes: the nodes of the participant that are up and not drained.
         places: the fragments that run on a node that is up, with its record.
         catalog: the participant's nodes and fragments, with those of other networks.
+        waits: the participant's fragments whose waits for input were measured; not looked up if no
+            fragment may have tentative results.
     """
 
     current: Current
     filled: frozenset[TopicName] = frozenset()
     known: frozenset[TopicName] = frozenset()
+    filled_before: frozenset[TopicName] = frozenset()
     others: Others = field(default_factory=Others)
     removed: Removed = field(default_factory=Removed)
     successions: Successions = field(default_factory=Successions)
@@ -51,6 +57,7 @@ class Surroundings:
     nodes: tuple[NodeRecord, ...] = ()
     places: Mapping[FragmentName, NodeRecord] = field(default_factory=dict)
     catalog: CatalogSnapshot = field(default_factory=lambda: CatalogSnapshot((), ()))
+    waits: tuple[MeasuredReader, ...] = ()
 
 
 def inputs_of(plan: Plan) -> tuple[ExternalStream, ...]:
@@ -94,6 +101,7 @@ def review(
         problems=(
             *found.problems,
             *_foreign_records(plan, around, registered),
+            *read_after_all(plan, around.filled_before),
             *_redrive_lost(plan, around),
             *conflicts(plan, inputs_of(plan), around.others.taken),
             *foreign_readers(plan, around.others),
@@ -108,6 +116,7 @@ def review(
             *_without_nodes(plan, around.nodes),
             *_without_secondaries(plan, around.nodes),
             *without_room(plan, around.catalog),
+            *too_tight(plan, around.waits),
         ),
     )
 

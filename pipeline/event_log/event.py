@@ -43,6 +43,8 @@ class EventKind(StrEnum):
     SCHEMA_REGISTERED = "schema-registered"
     SCHEMA_DELETED = "schema-deleted"
     SCHEMA_SETTING = "schema-setting"
+    KEY_CHANGED = "key-changed"
+    CONTRACT_SIGNED = "contract-signed"
     ENTRIES_LOST = "entries-lost"
 
 
@@ -102,13 +104,18 @@ EXPLANATIONS: Mapping[EventKind, str] = MappingProxyType(
         EventKind.SCHEMA_REGISTERED: "A subject got a schema.",
         EventKind.SCHEMA_DELETED: "Versions of a subject were deleted.",
         EventKind.SCHEMA_SETTING: "The compatibility level or the mode of subjects was changed.",
+        EventKind.KEY_CHANGED: "The participant signs contracts with another key from now on.",
+        EventKind.CONTRACT_SIGNED: "The participant has signed a `document` of a contract, which "
+        "is in the `state` since then.",
         EventKind.ENTRIES_LOST: "A node could not write so many entries: Kafka did not answer, or "
         "the topic could not be written.",
     }
 )
 
 
-_NAMES = frozenset({"fragments", "from", "to", "subject", "subjects", "into", "topics"})
+_NAMES = frozenset(
+    {"fragments", "from", "to", "subject", "subjects", "into", "topics", "contract", "partner"}
+)
 """The facts that are names."""
 TEXT_MAX: Final = 500
 LIST_MAX: Final = 20_000

@@ -1,6 +1,6 @@
 """Cut of an input in the middle of a run, and what became of the tentative results. Pure."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -13,12 +13,14 @@ PARTITION = 0
 
 
 class CutKind(Enum):
-    """What gets no records while cut; they are sent afterwards, with their event times."""
+    """What is cut; all records come afterwards, with their event times."""
 
     PARTITION = "partition"
     """One partition of the input: the others go on, so results become tentative."""
     PRODUCER = "producer"
     """The whole input: no later event time is known, so nothing new is wanted."""
+    BROKER = "broker"
+    """The broker: nothing is read or written, so tentative results cannot be published either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,13 @@ class Cut:
         """
         begins_s = (seconds - self.seconds) / 2
         return begins_s / seconds, (begins_s + self.seconds) / seconds
+
+
+_WHAT: Mapping[CutKind, str] = {
+    CutKind.PARTITION: f"partition {PARTITION} of the input was cut for {{}}, and sent after that",
+    CutKind.PRODUCER: "the whole input was cut for {}, and sent after that",
+    CutKind.BROKER: "the broker did not answer for {}, and nothing was read or written meanwhile",
+}
 
 
 class Outcome(Enum):
@@ -229,8 +238,6 @@ class Tally:
 
 def as_lines(report: CutReport) -> tuple[str, ...]:
     """The lines of a report."""
-    is_partition = report.cut.kind is CutKind.PARTITION
-    what = f"partition {PARTITION} of the input" if is_partition else "the whole input"
     settled = ", ".join(
         f"{report.count(one):,} {one.value}"
         for one in (Outcome.CONFIRMED, Outcome.REPLACED, Outcome.UNDONE)
@@ -240,7 +247,7 @@ def as_lines(report: CutReport) -> tuple[str, ...]:
     bound = f"bound: {report.bound_ms / 1_000:g} s more"
     marks = f"done marks: {report.done} of {report.generations}"
     lines = [
-        f"{what} was cut for {_seconds(report.healed_ms - report.cut_ms)}, and sent after that",
+        _WHAT[report.cut.kind].format(_seconds(report.healed_ms - report.cut_ms)),
         f"{tentative}: {settled}, {report.open_results:,} not settled",
         f"longest delay of {report.name}: {usual} before, {longest} while cut ({bound})",
         f"{marks}; the last one {_seconds(report.done_after_ms)} after the cut had ended",

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 from pipeline.clock import Clock, Deadline
-from pipeline.examples.cut import Cut, CutReport, Outcome, Tally
+from pipeline.examples.cut import Cut, CutKind, CutReport, Outcome, Tally
 from pipeline.examples.example import Bounded
+from pipeline.examples.lines import Line
 from pipeline.examples.run import Screen, Then
 from pipeline.ids import Millis
 
@@ -30,7 +30,7 @@ class Cutting:
     Args:
         cut: what is cut, and for how long.
         bounded: the variant of the example.
-        held: the file; the feed keeps records back while it exists.
+        line: what it closes.
         tally: of the tentative results.
         reading: reads the output for the tally.
         screen: display of progress.
@@ -39,7 +39,7 @@ class Cutting:
 
     cut: Cut
     bounded: Bounded
-    held: Path
+    line: Line
     tally: Tally
     reading: Reading
     screen: Screen
@@ -48,6 +48,8 @@ class Cutting:
     def then(self, seconds: float) -> tuple[Then, ...]:
         """What is done during a feed that lasts so long."""
         begin, end = self.cut.shares(seconds)
+        if self.cut.kind is CutKind.BROKER:
+            return ((begin, self._without_broker),)
         return (begin, self._begin), (end, self._end)
 
     def poll(self) -> None:
@@ -90,10 +92,16 @@ class Cutting:
 
     def _begin(self) -> None:
         self.screen.step(f"cutting the {self.cut.kind.value} for {self.cut.seconds:g} s")
-        self.held.touch()
+        self.line.cut()
         self.tally.cut_ms = self.clock.now_ms()
 
     def _end(self) -> None:
-        self.screen.step("healing: the records that were kept back are sent")
-        self.held.unlink()
+        self.screen.step("healing: what was kept back comes")
         self.tally.healed_ms = self.clock.now_ms()
+        self.line.heal()
+
+    def _without_broker(self) -> None:
+        """Begin, and end it as well: meanwhile there is nothing to ask for, and to show."""
+        self._begin()
+        self.clock.sleep(self.cut.seconds)
+        self._end()

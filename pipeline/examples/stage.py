@@ -28,6 +28,7 @@ from pipeline.errors import EnvironmentProblem, UnavailableError
 from pipeline.examples.cut import PARTITION, Cut, CutKind
 from pipeline.examples.decoding import Decoding
 from pipeline.examples.example import DOCUMENT, PRODUCER, Example
+from pipeline.examples.lines import HeldFeed, Line, SuspendedBroker
 from pipeline.ids import FragmentId, NodeId, TopicName
 from pipeline.names import Znodes
 from pipeline.reader.reader import Connected
@@ -38,6 +39,8 @@ from schemas.client import RegistryClient
 UP_WITHIN_S = 180.0
 COMMAND_WITHIN_S = 120.0
 SECOND = NodeId("node2")
+BROKER = "kafka"
+"""The broker among the members of a stack."""
 HELD = "cut"
 """The file in the project's folder: while it exists, records are kept back."""
 ANSWERS_WITHIN_S = 15.0
@@ -185,6 +188,22 @@ class Stage:
                 catalog = self._catalog()
         return catalog
 
+    def line(self, cut: CutKind) -> Line:
+        """What a cut closes; it is open at the end.
+
+        Raises:
+            EnvironmentProblem: the broker of the stack is not known.
+        """
+        if cut is not CutKind.BROKER:
+            return HeldFeed(self.place.folder / HELD)
+        control = running_stack(self.place.stack.data)
+        pids = [one.pid for one in control.members if one.name == BROKER] if control else []
+        if not pids:
+            raise EnvironmentProblem("no broker runs here", place=str(self.place.stack.data))
+        broker = SuspendedBroker(pids[0], self.topics().topic_names, self._clock)
+        self._undo.callback(broker.go_on)
+        return broker
+
     def second_node(self, catalog: Catalog) -> None:
         """Run a second node, with checkpoints of its own, until it is in the catalog.
 
@@ -325,7 +344,7 @@ class Stage:
 
 def _held(cut: CutKind | None) -> tuple[str, ...]:
     """The arguments of Python before the producer."""
-    if cut is None:
+    if cut is None or cut is CutKind.BROKER:
         return ()
     which = str(PARTITION) if cut is CutKind.PARTITION else held_feed.ALL
     return ("-P", "-m", held_feed.__name__, HELD, which)

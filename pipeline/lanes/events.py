@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from pipeline.boundaries.lane_time import LaneTime
+from pipeline.boundaries.usual_waits import UsualWaits
 from pipeline.errors import BrokenInvariantError, FencedError, InputError, MedusaError
 from pipeline.ids import Epoch, LaneId, RunNumber, SteadyMillis
 from pipeline.lanes.tentative_state import TentativeState
@@ -32,6 +33,15 @@ class LaneTimed:
     lane: LaneId
     run: RunNumber
     time: LaneTime
+
+
+@dataclass(frozen=True, slots=True)
+class LaneWaited:
+    """How long results of a running lane usually wait for input; about once a minute."""
+
+    lane: LaneId
+    run: RunNumber
+    waits: UsualWaits
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,4 +115,12 @@ def stopped_by(lane: LaneId, run: RunNumber, epoch: Epoch, error: MedusaError) -
     )
 
 
-LaneEvent = LaneRebuilding | LaneStarted | LaneTimed | LaneTentative | BatchFinished | LaneStopped
+LaneEvent = (
+    LaneRebuilding
+    | LaneStarted
+    | LaneTimed
+    | LaneWaited
+    | LaneTentative
+    | BatchFinished
+    | LaneStopped
+)

@@ -24,8 +24,8 @@ class FollowerPhase(Enum):
     FOLLOWING = "following"
     """It repeats the owner's batches."""
     LEVEL = "level"
-    """It has repeated all of them or all but one, or the last one is young: the owner may release
-    the fragment."""
+    """It has repeated all of them or all but one, or what is left is of a short time: the owner may
+    release the fragment."""
     CATCHING_UP = "catching up"
     """It was far behind: what is missing is read at once."""
     REPAIRING = "repairing"

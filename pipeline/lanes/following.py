@@ -66,6 +66,14 @@ class Grow:
 
 
 @dataclass(frozen=True, slots=True)
+class Hole:
+    """Compaction has removed markers before the next one.
+
+    Its state can be reached all the same, by reading what is missing at once.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class Lost:
     """The marker does not follow.
 
@@ -81,7 +89,7 @@ class Lost:
 
 def follow(
     at: CommitMarker, waiting: Sequence[CommitMarker], most: int
-) -> Repeat | PassOver | Grow | Lost:
+) -> Repeat | PassOver | Grow | Hole | Lost:
     """Decide what follows from the next markers.
 
     Args:
@@ -95,6 +103,8 @@ def follow(
         return Grow(larger)
     if succeeds(at, marker):
         return PassOver(marker)
+    if marker.batch > at.batch + 1 and not _leaves(at, marker):
+        return Hole()
     if why := _gap(at, marker):
         return Lost(why, is_whole=bool(_leaves(at, marker)) and marker.batch >= at.batch)
     if marker.batch == at.batch or _is_alike(at, marker):
@@ -126,7 +136,7 @@ def repeats(at: CommitMarker, waiting: Sequence[CommitMarker], most: int) -> int
             case Grow(larger):
                 at = larger
                 continue
-            case Lost():
+            case Hole() | Lost():
                 return found
         at = waiting[done - 1]
     return found
@@ -194,7 +204,7 @@ def _gap(at: CommitMarker, marker: CommitMarker) -> str:
         ),
         (
             marker.batch != at.batch and (not has_next or dict(marker.start) != dict(at.end)),
-            f"batch {marker.batch} follows batch {at.batch}: markers are missing",
+            f"batch {marker.batch} follows batch {at.batch}, and begins elsewhere",
         ),
         (
             has_next and marker.judged is None,

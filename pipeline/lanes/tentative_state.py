@@ -58,6 +58,7 @@ class TentativeState:
         counts: what became of its results.
         is_settled: whether nothing is left to settle.
         problem: why the last fork has failed; empty: it has not.
+        unsettled: why results could not be settled last; empty: they could, or there were none.
     """
 
     phase: ForkPhase
@@ -67,6 +68,7 @@ class TentativeState:
     counts: TentativeCounts = NONE_YET
     is_settled: bool = True
     problem: str = ""
+    unsettled: str = ""
 
     @property
     def missing(self) -> tuple[InputPartition, ...]:

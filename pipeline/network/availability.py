@@ -6,7 +6,7 @@ from pipeline.availability import BOUND_LEAST_MS, BOUND_MOST_MS, Availability, P
 from pipeline.ids import BoxName
 from pipeline.network.declared import Declared
 from pipeline.network.fields import Fields
-from pipeline.network.yaml_reader import YamlMap
+from pipeline.yaml_reader import YamlMap
 
 AVAILABILITY: Final = "availability"
 _BOUND: Final = "bound"

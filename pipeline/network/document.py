@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from pipeline import durations
+from pipeline import durations, yaml_reader
 from pipeline.availability import Availability
 from pipeline.errors import DocumentError, Problem
 from pipeline.ids import BoxName, NetworkName, StreamName
 from pipeline.labels import EVERY_NODE
 from pipeline.names import NAME_PATTERN
 from pipeline.nearest import near, nearest_first
-from pipeline.network import graph, topics, yaml_reader
+from pipeline.network import graph, topics
 from pipeline.network.availability import AVAILABILITY, read_availability
 from pipeline.network.box_settings import read_box_settings, read_pace, read_state_limit
 from pipeline.network.boxes.common import Defaults, Draft, StreamFacts, check_syntax
@@ -43,9 +43,9 @@ from pipeline.network.streams import (
     read_stream,
 )
 from pipeline.network.written import Written
-from pipeline.network.yaml_reader import YamlMap, YamlScalar
 from pipeline.priority import Priority
 from pipeline.reliability import UPSTREAM_BACKUP, Reliability
+from pipeline.yaml_reader import YamlMap, YamlScalar
 
 __all__ = [
     "Code",

@@ -8,7 +8,7 @@ from pipeline import durations, sizes
 from pipeline.errors import Problem
 from pipeline.nearest import nearest_first
 from pipeline.network.term import Fault
-from pipeline.network.yaml_reader import YamlList, YamlMap, YamlNode, YamlScalar
+from pipeline.yaml_reader import YamlList, YamlMap, YamlNode, YamlScalar
 
 _SHOWN = 40
 

@@ -16,9 +16,9 @@ from pipeline.network.reliability import read_reliability
 from pipeline.network.streams import PARTITIONS_MAX
 from pipeline.network.topics import read_retention
 from pipeline.network.types import DataType, Scalar
-from pipeline.network.yaml_reader import YamlMap
 from pipeline.priority import Priority
 from pipeline.reliability import Reliability
+from pipeline.yaml_reader import YamlMap
 
 ONE_FORM: Mapping[KeyFormat, tuple[DataType, ...]] = {
     KeyFormat.STRING: (Scalar.STRING, Scalar.INT, Scalar.LONG, Scalar.BOOLEAN),

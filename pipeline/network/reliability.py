@@ -10,7 +10,6 @@ from pipeline.network.boxes.traits import traits
 from pipeline.network.declared import Declared
 from pipeline.network.fields import Fields, Report
 from pipeline.network.model import Box
-from pipeline.network.yaml_reader import YamlMap
 from pipeline.reliability import (
     CHECKPOINT_EVERY_LEAST_MS,
     CHECKPOINT_EVERY_MOST_MS,
@@ -23,6 +22,7 @@ from pipeline.reliability import (
     with_active_standbys,
     with_passive_standbys,
 )
+from pipeline.yaml_reader import YamlMap
 
 RELIABILITY: Final = "reliability"
 _EVERY = "checkpoint_every"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pipeline.errors import Problem
-from pipeline.network.yaml_reader import YamlList, YamlMap, YamlNode, YamlScalar
+from pipeline.yaml_reader import YamlList, YamlMap, YamlNode, YamlScalar
 from schemas.json_value import Json
 
 

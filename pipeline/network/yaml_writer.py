@@ -6,7 +6,7 @@ import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from yaml.resolver import Resolver
 
-from pipeline.network.yaml_reader import YamlList, YamlNode, YamlScalar
+from pipeline.yaml_reader import YamlList, YamlNode, YamlScalar
 
 WIDTH = 100
 """Line length up to which several short values share a line; a text is never broken."""

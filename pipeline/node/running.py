@@ -227,7 +227,7 @@ class RunningNode:
     def _followers(self, host: LaneHost, recorder: EventRecorder) -> Followers:
         """The followers of this node; what those of an earlier run have left is removed."""
         node = self.record.node
-        remove_followed(host.checkpoints, node)
+        remove_followed(host.checkpoints, self.record.participant, node)
         cores = host.spark.sparkContext.defaultParallelism
         return Followers(
             self.servers.catalog.transfers,

@@ -84,7 +84,7 @@ class Connections:
         return KafkaAdmin(self._brokers, CALL_TIMEOUT_S, self._clock)
 
     @cached_property
-    def _kafka(self) -> KafkaCluster:
+    def kafka(self) -> KafkaCluster:
         """Readers and writers of Kafka."""
         return RemoteKafka(self._brokers, self._clock)
 
@@ -115,30 +115,30 @@ class Connections:
     @cached_property
     def servers(self) -> Servers:
         """The servers as arguments of a deploy."""
-        log = LogReader(self._kafka, CALL_TIMEOUT_S)
+        log = LogReader(self.kafka, CALL_TIMEOUT_S)
         return Servers(self.catalog, self.topics, self.registry, self._clock, log, random_life)
 
     def reader(self) -> RecordReader:
         """A reader of committed records."""
-        reader = self._kafka.reader(self._within_s)
+        reader = self.kafka.reader(self._within_s)
         self._undo.callback(reader.close)
         return reader
 
     def producer(self, within_s: float = CALL_TIMEOUT_S) -> RecordWriter:
         """A producer of single records; `within_s`: time limit of a delivery."""
-        producer = self._kafka.producer(within_s)
+        producer = self.kafka.producer(within_s)
         self._undo.callback(producer.close)
         return producer
 
     def redriver(self, names: FragmentNames) -> TransactionWriter:
         """Transactional writer of a redrive; its start fences all others."""
-        writer = self._kafka.transactions(names.redriver)
+        writer = self.kafka.transactions(names.redriver)
         self._undo.callback(writer.close)
         return writer
 
     def replayer(self, names: FragmentNames, into: TopicName) -> TransactionWriter:
         """Transactional writer of a replay into a topic; its start fences all others."""
-        writer = self._kafka.transactions(names.replayer(into), 1000 * TRANSACTION_S)
+        writer = self.kafka.transactions(names.replayer(into), 1000 * TRANSACTION_S)
         self._undo.callback(writer.close)
         return writer
 

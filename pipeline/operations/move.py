@@ -89,6 +89,12 @@ class Moves:
             )
         if owner.node == to:
             raise RefusedError(f"node {to} runs it already", place=place)
+        if (failure := self._failure(one)) is not None:
+            raise RefusedError(
+                f"its lane has failed on node {owner.node}: {failure}",
+                place=place,
+                hint="mend the cause first; a deploy, or a pause and a resume, starts it again.",
+            )
         if not may_run(one.record, target):
             raise RefusedError(
                 f"its placement does not allow node {to}: it needs {one.record.nodes}",
@@ -173,6 +179,7 @@ class Moves:
             if self._is_done(transfer, one):
                 return Moved(transfer, self.clock.now_ms() - transfer.asked_at_ms)
             stored = next((one for one in found.transfers if one.is_same(transfer)), None)
+            self._check_runs(transfer, one)
             claimed = one is not None and one.owner is not None and one.owner.node == transfer.to
             if stored is None and not claimed:
                 raise RetryError(
@@ -187,6 +194,29 @@ class Moves:
             if deadline.passed:
                 raise self._too_late(transfer, stored)
             self.clock.sleep(_POLL_S)
+
+    def _check_runs(self, transfer: Transfer, one: Deployed | None) -> None:
+        """Check that the lane has not failed on the target, once that has claimed.
+
+        Raises:
+            RetryError: it has.
+        """
+        if one is None or one.owner is None or one.owner.node != transfer.to:
+            return
+        if (failure := self._failure(one)) is not None:
+            raise RetryError(
+                f"node {transfer.to} has claimed it, and it has failed there: {failure}",
+                place=f"fragment {transfer.id}",
+                hint="the move is over: mend the cause; a deploy, or a pause and a resume, "
+                "starts it again.",
+            )
+
+    def _failure(self, one: Deployed) -> str | None:
+        """Why the lane of a fragment has failed under its present owner; None: it has not."""
+        status = self.catalog.statuses.get(one.id.network, one.id.fragment)
+        if status is None or one.owner is None or status.epoch != one.owner.epoch:
+            return None
+        return status.last_error if status.state is LaneState.FAILED else None
 
     def _too_late(self, transfer: Transfer, stored: Transfer | None) -> RetryError:
         ended = self.catalog.transfers.end(transfer)

@@ -151,8 +151,7 @@ def _facts(fragment: Fragment) -> Iterator[tuple[str, str]]:
     yield "reliability", str(fragment.reliability)
     yield "recovery", fragment.recovery.value
     yield "priority", fragment.priority.value
-    yield "availability", str(fragment.availability or "none")
-    yield "ids of results", "yes" if fragment.identified else "no"
+    yield from _availability_facts(fragment)
     output = fragment.output
     yield "output topic", output.topic
     yield "output key", key_text(output)
@@ -162,6 +161,13 @@ def _facts(fragment: Fragment) -> Iterator[tuple[str, str]]:
     names = fragment.names
     yield "owner", names.network.participant
     yield "network", names.network.name
+
+
+def _availability_facts(fragment: Fragment) -> Iterator[tuple[str, str]]:
+    yield "availability", str(fragment.availability or "none")
+    if fragment.tentative_topic is not None:
+        yield "topic of tentative results", fragment.tentative_topic
+    yield "ids of results", "yes" if fragment.identified else "no"
 
 
 def _input_facts(stream: FragmentInput) -> Iterator[tuple[str, str]]:

@@ -193,7 +193,9 @@ def _format(digest: str) -> str:
 
 def _behaving(fragment: Fragment) -> Fragment:
     """A fragment without a bound that has no effect on its query, besides what its inputs say."""
-    return fragment if fragment.may_be_tentative else replace(fragment, availability=None)
+    if fragment.may_be_tentative or fragment.availability is None:
+        return fragment
+    return replace(fragment, availability=None)
 
 
 def _state_of(stream: FragmentInput) -> Json:

@@ -5,7 +5,8 @@ it. Accepted settings by kind of topic:
 
 | topic | `cleanup.policy` | `message.timestamp.type` | `retention.ms`, `retention.bytes` |
 |---|---|---|---|
-| output, tentative results | `delete` | `CreateTime` | any |
+| output | `delete` | `CreateTime` | any |
+| tentative results | `delete` | `CreateTime` | above the bound of availability, any |
 | internal, kept by need | `delete` | `CreateTime` | `-1` |
 | redrive | `delete` | `CreateTime` | any, `-1` |
 | dead letters | `delete` | `LogAppendTime` | `-1` |
@@ -37,6 +38,9 @@ _LACKED: Final = (
 _READ: Final = (
     "a fragment may need its records however old they are, and their writer removes those that no "
     "fragment needs"
+)
+_BOUND: Final = (
+    "results would be removed before the availability bound has passed, and could not be settled"
 )
 _SENT: Final = "it would forget which dead letters were sent again, and they could be sent twice"
 
@@ -93,7 +97,13 @@ def _why(topic: NewTopic, setting: str, value: str, found: str) -> str | None:
         if value == "CreateTime":
             return "its records' timestamps are their event times, and the broker replaces them"
         return "its records count from when the broker took them"
-    if setting in {RETENTION_MS, RETENTION_BYTES} and value == UNLIMITED != found:
+    return _why_short(topic, setting, value, found) if found != UNLIMITED else None
+
+
+def _why_short(topic: NewTopic, setting: str, value: str, found: str) -> str | None:
+    """The consequence of a limited retention; None: it is suitable."""
+    if setting in {RETENTION_MS, RETENTION_BYTES} and value == UNLIMITED:
         kinds = ((topic.by_need, _READ), (topic.when_needed, _SENT), (topic.trimmed, _NEEDED))
         return next((why for is_so, why in kinds if is_so), _LACKED)
-    return None
+    too_short = setting == RETENTION_MS and int(found) <= topic.kept_above_ms
+    return _BOUND if too_short else None

@@ -204,6 +204,8 @@ class NewTopic:
     """Whether it is created when dead letters are first sent again, and not by a deploy."""
     by_need: bool = False
     """Whether its writer removes the records that no fragment needs; Kafka expires none."""
+    kept_above_ms: int = 0
+    """Its records have to be kept for longer, if Kafka expires them."""
 
 
 @dataclass(frozen=True, slots=True)

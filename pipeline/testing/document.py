@@ -10,13 +10,12 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Final
 
-from pipeline import durations
+from pipeline import durations, yaml_reader
 from pipeline.errors import DocumentError
 from pipeline.ids import Millis
-from pipeline.network import yaml_reader
 from pipeline.network.fields import Fields, Report, Text
-from pipeline.network.yaml_reader import YamlList, YamlMap, YamlNode
 from pipeline.testing.steps import Advance, Settle, Wait
+from pipeline.yaml_reader import YamlList, YamlMap, YamlNode
 from schemas.logical import Native
 
 WAIT_MAX_MS: Final = durations.UNITS_MS["d"]

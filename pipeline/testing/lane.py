@@ -21,6 +21,7 @@ from pipeline.ids import (
     Epoch,
     Incarnation,
     Millis,
+    NetworkLife,
     NetworkVersion,
     Offset,
     RunNumber,
@@ -168,7 +169,7 @@ class Lane:
         context = self._context(lowered)
         self._sink = Sink(context, InTransactions(context))
         self._sink.start(_first(fragment, sources_of(fragment, self._ids), self._ends_of_read()))
-        how = profile(fragment, self._ids)
+        how = profile(fragment, self._ids, NetworkLife(""))
         self._time = lane_time.begin(how, self._sink.marker, {}, SteadyMillis(0))
         self._query = start(lowered, self._sink.write)
 

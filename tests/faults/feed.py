@@ -96,6 +96,8 @@ class Feeder:
         self._failed: str | None = None
         self._stop = threading.Event()
         self._held = threading.Event()
+        self._keeps: int | None = None
+        self._kept: list[Fed] = []
         self._producer = Producer(
             {
                 "bootstrap.servers": bootstrap,
@@ -120,6 +122,14 @@ class Feeder:
         """Send the delayed records, and continue."""
         self._held.clear()
 
+    def keep_back(self, partition: int) -> None:
+        """Delay the records of a partition until `send_kept`; the others go on."""
+        self._keeps = partition
+
+    def send_kept(self) -> None:
+        """Send the delayed records, in their order, before further ones."""
+        self._keeps = None
+
     @property
     def sent(self) -> tuple[Sent, ...]:
         """The acknowledged records."""
@@ -138,6 +148,7 @@ class Feeder:
         self._thread.join(DELIVERED_WITHIN_S)
         done_ms = self._largest_ms
         settle_ms = self._case.settle_ms
+        self._keeps = None
         self._send_all(self._case.close(done_ms + 2 * settle_ms))
         left = self._producer.flush(DELIVERED_WITHIN_S)
         if left or self._failed is not None:
@@ -160,8 +171,15 @@ class Feeder:
             count += due
 
     def _send_all(self, records: Iterable[Fed]) -> None:
+        keeps = self._keeps
+        if keeps is None:
+            kept, self._kept = self._kept, []
+            records = (*kept, *records)
         for fed in records:
-            self._send(fed)
+            if fed.partition == keeps:
+                self._kept.append(fed)
+            else:
+                self._send(fed)
         self._producer.poll(0)
 
     def _send(self, fed: Fed) -> None:

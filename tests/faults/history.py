@@ -44,6 +44,9 @@ class Kind(Enum):
     LETTER = "dead letter"
     STATE = "another state"
     FOLLOWER = "follower"
+    UNSETTLED = "not settled"
+    SETTLED_TWICE = "settled twice"
+    DONE = "done mark"
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -25,6 +25,7 @@ from tests.faults.lanes import (
 from tests.faults.letters import Accepted, Derived, check_inputs, check_letters, letter_of
 from tests.faults.reads import Reads, check_reads, check_writers
 from tests.faults.segments import Log
+from tests.faults.tentative import Tentative, check_tentative, count_results
 from tests.faults.values import check_order, check_values, counts
 
 Decode = Callable[[KafkaRecord], Mapping[str, Any]]
@@ -41,6 +42,8 @@ class FragmentTopics:
     dead_letters: TopicName
     markers: TopicName
     reads: frozenset[TopicName]
+    tentative: TopicName | None = None
+    """Of its tentative results; None: it never has any."""
 
     @property
     def guarded(self) -> tuple[TopicName, ...]:
@@ -50,7 +53,8 @@ class FragmentTopics:
     @property
     def all(self) -> tuple[TopicName, ...]:
         """Every topic that this fragment and its agent write."""
-        return (*self.guarded, self.boundaries)
+        tentative = () if self.tentative is None else (self.tentative,)
+        return (*self.guarded, self.boundaries, *tentative)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,7 @@ class Verdict:
         late: those of late and partly late records.
         expected: expected records over all outputs.
         aborted: records of aborted transactions: a sign that a fault had an effect.
+        tentative: tentative results.
     """
 
     network: str
@@ -98,12 +103,13 @@ class Verdict:
     expected: int
     aborted: int
     findings: tuple[Finding, ...]
+    tentative: int = 0
 
     def __str__(self) -> str:
         return (
             f"{self.network}: {self.sent} sent, {self.refused} dead letters ({self.late} late), "
-            f"{self.expected} results expected, {self.aborted} records aborted: "
-            + (f"{len(self.findings)} findings" if self.findings else "exact")
+            f"{self.expected} results expected, {self.tentative} tentative, {self.aborted} records "
+            "aborted: " + (f"{len(self.findings)} findings" if self.findings else "exact")
         )
 
     def words(self, most: int = 3) -> str:
@@ -151,6 +157,11 @@ def judge(case: Case, network: str, history: History, decode: Decode) -> Verdict
         expected=count,
         aborted=aborted,
         findings=tuple(findings),
+        tentative=sum(
+            count_results(history.records(fragment.tentative))
+            for fragment in history.fragments
+            if fragment.tentative is not None
+        ),
     )
 
 
@@ -189,6 +200,11 @@ def check_lanes(history: History) -> tuple[Finding, ...]:
     )
 
 
+def check_settled(history: History) -> tuple[Finding, ...]:
+    """Check that tentative results are settled, as readers may expect."""
+    return tuple(one for fragment in history.fragments for one in _tentative(fragment, history))
+
+
 def seen_in(
     topic: TopicName, names: tuple[str, ...], history: History, decode: Decode
 ) -> list[Seen]:
@@ -216,6 +232,22 @@ def _fragment(fragment: FragmentTopics, history: History) -> Iterator[Finding]:
     yield from check_totals(markers, output, history.records(fragment.dead_letters))
     yield from check_promises(output, boundaries)
     yield from check_epochs(boundaries)
+    yield from _tentative(fragment, history)
+
+
+def _tentative(fragment: FragmentTopics, history: History) -> Iterator[Finding]:
+    topic = fragment.tentative
+    promises = [one.boundary_ms for _, one in _boundaries(history.records(fragment.boundaries))]
+    if topic is None or not promises:
+        return
+    yield from check_tentative(
+        Tentative(
+            records=history.records(topic),
+            partitions={log.partition for log in history.reads.logs if log.topic == topic},
+            stable=history.records(fragment.output),
+            promised_ms=max(promises),
+        )
+    )
 
 
 def agents(reads: Reads) -> frozenset[int]:

@@ -10,6 +10,7 @@ from tests.faults.case import Case
 from tests.faults.feed import Feeder, encoders
 from tests.faults.history import Finding
 from tests.faults.judge import History, Verdict, judge
+from tests.faults.settled import await_settled
 from tests.faults.strikes import Fault
 from tests.faults.world import Running, World
 
@@ -115,6 +116,7 @@ def settle(world: World, fed: Begun, tell: Tell, prepare: Prepare = lambda one: 
     """
     running = fed.running
     world.await_complete(running, fed.feeder.finish())
+    await_settled(world, running)
     history = prepare(world.history(running, fed.feeder.sent))
     verdict = judge(fed.case, running.network, history, world.decoder())
     tell(str(verdict))

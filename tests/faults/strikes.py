@@ -20,6 +20,11 @@ from tests.faults.copies import (
     store_is_gone,
 )
 from tests.faults.cuts import owner_cut_from_both, owner_cut_from_kafka
+from tests.faults.missing import (
+    input_missing,
+    input_missing_owner_killed,
+    input_missing_taken_over,
+)
 from tests.faults.moves import (
     moved,
     moved_both_killed,
@@ -353,6 +358,9 @@ FAULTS: Mapping[str, Fault] = {
         zookeeper_cut_for_one,
         derived_topic_grows,
         dead_letters_expired,
+        input_missing,
+        input_missing_owner_killed,
+        input_missing_taken_over,
         registry_down,
         registry_down_in_start,
         moved,

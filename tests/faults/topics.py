@@ -21,6 +21,7 @@ def topics_of(fragment: Fragment, redriven: Collection[TopicName] = frozenset())
         boundaries=boundaries_topic(fragment.output.topic),
         dead_letters=names.dead_letters,
         markers=names.markers,
+        tentative=fragment.tentative_topic,
         reads=frozenset(
             TopicName(source.topic)
             for source in fragment.inputs

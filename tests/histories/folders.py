@@ -166,11 +166,10 @@ class Checkpoints:
         for old in [e for e, f in self._folders.items() if e < epoch and f not in kept]:
             del self._folders[old]
 
-    def set_aside(self, epoch: Epoch) -> None:
-        """Remove a damaged folder, and those that share its files."""
-        damaged = self._folders[epoch].incarnation
-        for folder in self._folders.values():
-            if folder.incarnation == damaged:
+    def set_aside(self, epoch: Epoch, incarnation: Incarnation) -> None:
+        """Remove the folders of an incarnation up to an epoch."""
+        for folder in self._complete(Epoch(epoch + 1)):
+            if folder.incarnation == incarnation:
                 folder.incarnation = None
 
     def _copied(

@@ -46,6 +46,7 @@ from pipeline.spark.run import (
     last_marker,
     output_succession,
     rebuild_query,
+    start_facts,
     start_state,
 )
 from pipeline.spark.run.handover import Followed
@@ -312,9 +313,9 @@ def toy_engine(rng: Callable[[], Random]) -> Iterator[None]:
             "QueryRunner": engine.Runner,
             "BatchLimit": engine.NoLimit,
             "BackgroundJob": beside.BackgroundJob,
-            "Inspector": looking.Inspector,
             "withdraw_batch": engine.withdraw_batch,
         },
+        start_facts: {"Inspector": looking.Inspector},
         start_state: {"shutil": SimpleNamespace(rmtree=lambda *_, **__: None)},
         lane_query: {
             "emit": looking.emit,

@@ -1,4 +1,5 @@
 import re
+from functools import cache
 from pathlib import Path
 
 from tests.tidy.tree import ROOT, text_of, tracked_files
@@ -15,6 +16,12 @@ def anchors(text: str) -> set[str]:
     return found
 
 
+@cache
+def anchors_in(file: Path) -> set[str]:
+    """Those of a file, to which many others link."""
+    return anchors(file.read_text("utf-8"))
+
+
 def without_code(text: str) -> str:
     """A Markdown text without its code blocks."""
     return re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
@@ -29,7 +36,7 @@ def broken_links(path: Path, text: str) -> list[str]:
         aim = (ROOT / path.parent / target).resolve() if target else ROOT / path
         if not aim.exists():
             problems.append(f"{path}: {target} does not exist")
-        elif anchor and aim.suffix == ".md" and anchor not in anchors(aim.read_text("utf-8")):
+        elif anchor and aim.suffix == ".md" and anchor not in anchors_in(aim):
             problems.append(f"{path}: {target or path.name} has no heading #{anchor}")
     return problems
 

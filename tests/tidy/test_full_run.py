@@ -1,34 +1,37 @@
 import re
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from tests.tidy.tree import ROOT, text_of
+from tools.stages import JARS, Tier, stages
 
 DOCUMENT = Path("docs/testing.md")
 FOLDERS = ("pipeline/lanes", "pipeline/markers", "pipeline/boundaries", "pipeline/spark", "brokers")
 """Code that is tested by crashes and server failures, thoroughly only in the second tier."""
-RUN_AGAIN = (
-    f"Run `make test-all`, and write its commit, date and figures into {DOCUMENT}"
-    " under 'The last full run'."
-)
+RECORDED = tuple(stage.name for stage in stages(Tier.SECOND, 0) if stage.name != JARS.name)
+ROW = re.compile(r"^\| ([a-z0-9-]+) \| `([0-9a-f]{12})` on \d{4}-\d{2}-\d{2} \|", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class FullRun:
-    """The recorded run: its commit, and the limit of changed lines since."""
+class Record:
+    """The last runs: the commit of each stage, and the limit of lines changed since."""
 
-    commit: str
+    commits: Mapping[str, str]
     lines_max: int
 
 
-def recorded_run(text: str) -> FullRun:
-    """The one record in the text of the document."""
-    commits = re.findall(r"Commit\s+`([0-9a-f]{40})`\s+on\s+\d{4}-\d{2}-\d{2}\b", text)
-    limits = re.findall(r"differ\s+from\s+it\s+in\s+up\s+to\s+(\d+)\s+lines", text)
-    assert len(commits) == 1, f"{DOCUMENT} has to name one 'Commit `<40 hex digits>` on YYYY-MM-DD'"
-    assert len(limits) == 1, f"{DOCUMENT} has to say once 'differ from it in up to N lines'"
-    return FullRun(commits[0], int(limits[0]))
+def recorded(text: str) -> Record:
+    """The record in the text of the document."""
+    limits = re.findall(r"differ\s+from\s+them\s+in\s+up\s+to\s+(\d+)\s+lines", text)
+    assert len(limits) == 1, f"{DOCUMENT} has to say once 'differ from them in up to N lines'"
+    rows = ROW.findall(text)
+    names = sorted(name for name, _ in rows)
+    assert names == sorted(RECORDED), f"{DOCUMENT} has a row for each of {', '.join(RECORDED)}"
+    return Record(dict(rows), int(limits[0]))
 
 
 def changed_lines(numstat: str) -> int:
@@ -37,20 +40,28 @@ def changed_lines(numstat: str) -> int:
     return sum(1 if added == "-" else int(added) + int(removed) for added, removed, _ in rows)
 
 
-def problem(run: FullRun, numstat: str | None) -> str:
-    """The problem and its remedy; empty if there is none. None: the clone lacks the commit."""
-    if numstat is None:
-        return (
-            f"commit {run.commit} of the last full run is not in this clone, so changes since"
-            " cannot be counted. Get the history: `git fetch --unshallow`; in CI, a full checkout."
-        )
-    lines = changed_lines(numstat)
-    if lines <= run.lines_max:
-        return ""
-    return (
-        f"{', '.join(FOLDERS)} differ from commit {run.commit[:12]} of the last full run in"
-        f" {lines} lines; {DOCUMENT} admits {run.lines_max}. {RUN_AGAIN}\n{numstat}"
-    )
+def problem(record: Record, numstats: Mapping[str, str | None]) -> str:
+    """The problems and their remedies; empty if there are none.
+
+    Args:
+        record: the last runs.
+        numstats: of each commit, what has changed since; None: the clone lacks it.
+    """
+    found = []
+    for commit, numstat in numstats.items():
+        if numstat is None:
+            found.append(
+                f"commit {commit} of a recorded run is not in this clone, so changes since cannot"
+                " be counted. Get the history: `git fetch --unshallow`; in CI, a full checkout."
+            )
+        elif (lines := changed_lines(numstat)) > record.lines_max:
+            names = " ".join(name for name, of in record.commits.items() if of == commit)
+            found.append(
+                f"{', '.join(FOLDERS)} differ from commit {commit} in {lines} lines; {DOCUMENT}"
+                f" admits {record.lines_max}. Run `make test-second STAGES={names!r}`, and write"
+                " its commit, date and figures there."
+            )
+    return "\n".join(found)
 
 
 def numstat_since(commit: str) -> str | None:
@@ -68,10 +79,11 @@ def _git(*arguments: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
-def test_the_last_full_run_is_recent() -> None:
-    """Code whose faults only `make test-all` detects has changed little since its last run."""
-    run = recorded_run(text_of(DOCUMENT))
-    found = problem(run, numstat_since(run.commit))
+def test_each_stage_has_run_lately() -> None:
+    """Code whose faults only the second tier detects has changed little since it ran last."""
+    record = recorded(text_of(DOCUMENT))
+    commits = sorted(set(record.commits.values()))
+    found = problem(record, {commit: numstat_since(commit) for commit in commits})
     assert not found, found
 
 
@@ -82,10 +94,16 @@ def test_folders_exist_and_are_named_in_the_document() -> None:
         assert f"`{folder}`" in text_of(DOCUMENT), folder
 
 
-def test_the_record_is_found_across_line_ends() -> None:
-    """Commit and limit are read however the text is wrapped."""
-    text = f"Commit `{'a' * 40}` on\n2026-11-24. They differ\nfrom it in up to 30 lines."
-    assert recorded_run(text) == FullRun("a" * 40, 30)
+def test_the_record_has_a_commit_of_each_stage() -> None:
+    """The limit is read however the text is wrapped; a stage without a row is an error."""
+    rows = [f"| {name} | `{n:012x}` on 2026-11-24 | 1 | 2 |" for n, name in enumerate(RECORDED)]
+    text = "\n".join([*rows, "They differ\nfrom them in up to 30 lines."])
+    record = recorded(text)
+    assert record.lines_max == 30
+    assert list(record.commits) == list(RECORDED)
+    assert record.commits[RECORDED[1]] == "000000000001"
+    with pytest.raises(AssertionError, match="a row for each of"):
+        recorded(text.replace("| matrix-3 |", "| matrix-33 |"))
 
 
 def test_lines_added_and_removed_are_counted() -> None:
@@ -96,8 +114,9 @@ def test_lines_added_and_removed_are_counted() -> None:
 
 def test_the_check_detects_violations() -> None:
     """A change above the limit and a missing commit are reported; one at the limit is not."""
-    run = FullRun("a" * 40, lines_max=7)
-    assert not problem(run, "3\t4\tbrokers/a.py\n")
-    assert "make test-all" in problem(run, "4\t4\tbrokers/a.py\n")
-    assert "git fetch --unshallow" in problem(run, None)
-    assert numstat_since("0" * 40) is None
+    record = Record({"lanes": "a" * 12, "nodes": "b" * 12, "unit": "a" * 12}, lines_max=7)
+    assert not problem(record, {"a" * 12: "3\t4\tbrokers/a.py\n", "b" * 12: ""})
+    found = problem(record, {"a" * 12: "4\t4\tbrokers/a.py\n", "b" * 12: None})
+    assert "make test-second STAGES='lanes unit'" in found
+    assert "git fetch --unshallow" in found
+    assert numstat_since("0" * 12) is None

@@ -28,6 +28,8 @@ SVG_NAMESPACE = "http://www.w3.org/2000/svg"
 
 def found(pattern: str, text: str) -> list[str]:
     """The matching lines, with their numbers."""
+    if not re.search(pattern, text):
+        return []
     return [
         f"{number}: {line.strip()[:100]}"
         for number, line in enumerate(text.splitlines(), start=1)

@@ -2,11 +2,13 @@
 
 import ast
 import functools
+import re
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("medusa_streams", "pipeline", "brokers", "schemas")
+PACKAGES = ("medusa_streams", "pipeline", "connectors", "brokers", "schemas")
 
 
 @functools.cache
@@ -32,12 +34,17 @@ def python_files(*folders: str) -> tuple[Path, ...]:
     )
 
 
+def mentioning(words: Iterable[str], *folders: str) -> tuple[Path, ...]:
+    """Those of the Python files that contain one of these words."""
+    word = re.compile("|".join(map(re.escape, words)))
+    return tuple(path for path in python_files(*folders) if word.search(text_of(path)))
+
+
 def text_of(path: Path) -> str:
     """The text of a tracked file."""
     return (ROOT / path).read_text(encoding="utf-8", errors="replace")
 
 
-@functools.cache
 def tree_of(path: Path) -> ast.Module:
-    """A tracked Python file as a syntax tree."""
+    """A tracked Python file as a syntax tree; of all files together they would fill the memory."""
     return ast.parse(text_of(path), filename=str(path))

@@ -20,8 +20,11 @@ from pipeline.heartbeats.detector import Suspect
 from pipeline.ids import NodeId
 
 PAUSE_S: Final = 0.1
-GRACE_MS: Final = 2_000
-"""How much later other nodes end a move than its target: clocks differ a little."""
+GRACE_S: Final = 2.0
+"""How much later other nodes end a move than its target: they read of it at other times."""
+RELEASED_S: Final = 15.0
+"""How long a fragment that was released for its move waits for the target alone: that is up, but
+may be unable to claim. Then its placement decides."""
 FULL_S: Final = 5.0
 """Interval of full reads of the catalog, also without a change of networks or nodes."""
 HASTE_S: Final = 0.5
@@ -66,6 +69,9 @@ class CatalogPoll:
     _interval_s: float = field(init=False, default=FULL_S)
     _since_s: dict[Suspect, float] = field(init=False, default_factory=dict)
     _warned: bool = field(init=False, default=False)
+    _moves_s: dict[tuple[Transfer, bool], float] = field(init=False, default_factory=dict)
+    """Since when a move is known, and known to be released, by the steady clock: clocks of machines
+    are not compared."""
 
     def __post_init__(self) -> None:
         self._session = self.catalog.store.session
@@ -90,7 +96,7 @@ class CatalogPoll:
             if there != self._seen or now_s - self._read_at_s > self._interval_s:
                 found = self._judged(catalog.snapshot(participant), now_s)
                 self.emit(CatalogRead(found))
-                self._end_overdue(found.transfers)
+                self._end_overdue(found, now_s)
                 self._seen, self._read_at_s = there, now_s
                 self._interval_s = HASTE_S if found.is_deserted else FULL_S
         except MedusaError:
@@ -126,15 +132,22 @@ class CatalogPoll:
         else:
             self._reported, self._reported_s, self._warned = found, now_s, False
 
-    def _end_overdue(self, transfers: tuple[Transfer, ...]) -> None:
+    def _end_overdue(self, found: CatalogSnapshot, now_s: float) -> None:
         """End moves whose time has passed: a target that is down or hangs does not."""
+        released = {one.as_asked for at, one in found.moving.values() if at.owner is None}
+        asked = {one.as_asked: one for one in found.transfers}
+        limits_s = {(one, False): one.within_s + GRACE_S for one in asked}
+        limits_s |= {(one, True): RELEASED_S for one in released}
+        self._moves_s = {key: self._moves_s.get(key, now_s) for key in limits_s}
+        passed = (key for key, limit_s in limits_s.items() if now_s - self._moves_s[key] > limit_s)
+        for one in dict.fromkeys(one for one, _ in passed):
+            self._end(asked[one])
+
+    def _end(self, transfer: Transfer) -> None:
         now_ms = self.clock.now_ms()
-        for one in transfers:
-            if now_ms > one.until_ms + GRACE_MS:
-                with suppress(RetryError):  # other nodes do the same
-                    if self.catalog.transfers.end(one):
-                        kind = EventKind.MOVE_EXPIRED
-                        self.log(of_transfer(kind, one, self.record.node, now_ms))
+        with suppress(RetryError):  # other nodes do the same
+            if self.catalog.transfers.end(transfer):
+                self.log(of_transfer(EventKind.MOVE_EXPIRED, transfer, self.record.node, now_ms))
 
     def _lost(self) -> None:
         if self._seen is not None:

@@ -17,7 +17,7 @@ def release(state: NodeState, event: Event) -> tuple[NodeState, Effects]:
     if not isinstance(event, CatalogRead | LaneStopped) or not shared.catalog_current:
         return state, ()
     return state, tuple(
-        ReleaseFragment(fragment, leaving.owner, leaving.to)
+        ReleaseFragment(fragment, leaving)
         for fragment, leaving in sorted(shared.leaving.items())
         if stable_lane(fragment) not in state.lanes
     )

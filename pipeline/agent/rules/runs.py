@@ -33,6 +33,7 @@ from pipeline.lanes.events import (
     LaneStarted,
     LaneStopped,
     LaneTimed,
+    LaneWaited,
     stopped_by,
 )
 from pipeline.lanes.lifecycle import Happening
@@ -54,7 +55,14 @@ def follow_run(lane: Lane, shared: Shared, event: Event, now: Now) -> tuple[Lane
     match event:
         case PlanMade(version) | PlanFailed(version):
             return _planned(lane, shared, version, now)
-        case LaneStarted() | LaneTimed() | LaneRebuilding() | BatchFinished() | LaneStopped():
+        case (
+            LaneStarted()
+            | LaneTimed()
+            | LaneWaited()
+            | LaneRebuilding()
+            | BatchFinished()
+            | LaneStopped()
+        ):
             if event.lane != lane.id or event.run < lane.run:
                 return lane, ()
             if event.run > lane.run:
@@ -89,7 +97,7 @@ def failed_start(lane: Lane, error: MedusaError, now: Now) -> Lane:
 def _followed(
     lane: Lane,
     shared: Shared,
-    event: LaneStarted | LaneTimed | LaneRebuilding | BatchFinished | LaneStopped,
+    event: LaneStarted | LaneTimed | LaneWaited | LaneRebuilding | BatchFinished | LaneStopped,
     now: Now,
 ) -> Lane:
     match event:
@@ -98,6 +106,9 @@ def _followed(
         case LaneTimed(time=time):
             running = lane.running
             return lane if running is None else lane.with_running(replace(running, time=time))
+        case LaneWaited(waits=waits):
+            running = lane.running
+            return lane if running is None else lane.with_running(replace(running, waits=waits))
         case LaneRebuilding():
             return _rebuilding(lane, event, now)
         case BatchFinished():

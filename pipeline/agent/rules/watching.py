@@ -7,6 +7,7 @@ from pipeline.agent.effects import WatchTopics
 from pipeline.agent.events import CatalogRead, Event, PlanMade
 from pipeline.agent.rules.rule import Effects
 from pipeline.agent.state import Lane, NodeState
+from pipeline.boundaries.lane_time import writer_of
 from pipeline.boundaries.profile import DerivedInput, profile
 from pipeline.catalog.snapshot import Deployed
 from pipeline.ids import TopicName
@@ -31,12 +32,14 @@ def watch(state: NodeState, event: Event) -> tuple[NodeState, Effects]:
     derived = frozenset(
         lane_input
         for fragment, one in fragments
-        for lane_input in profile(fragment, one.topic_ids).inputs
+        for lane_input in profile(fragment, one.topic_ids, one.network.life).inputs
         if isinstance(lane_input, DerivedInput)
     )
     assigned = shared.assigned.values()
     if any(one.running and one.version not in shared.plans.versions for one in assigned):
-        topics, derived = topics | shared.topics, derived | shared.derived
+        topics |= shared.topics
+        planned_again = {writer_of(one) for one in derived}
+        derived |= {one for one in shared.derived if writer_of(one) not in planned_again}
     if (topics, derived) == (shared.topics, shared.derived):
         return state, ()
     shared = replace(shared, topics=topics, derived=derived)

@@ -7,6 +7,7 @@ import click
 from pipeline.cli.options import document_options, with_session
 from pipeline.cli.session import Session
 from pipeline.cli.takeover_view import measured_lines, takeover_data
+from pipeline.cli.tentative_view import waits_data, waits_text
 from pipeline.deploy.documents import plan_document, read_document
 from pipeline.ids import FragmentName
 from pipeline.operations.status.takeover import Measured
@@ -32,8 +33,8 @@ def command(session: Session, file: str | None, *, measured: bool) -> None:
     """Print how a network would run: its fragments, topics, groups, state and guarantees.
 
     Needs no server. The text is the same for the same document. With --measured each fragment also
-    has what a takeover would cost now, the size of its state if that is known, and how long its
-    last takeover and its last start took, by parts.
+    has what a takeover would cost now, the size of its state if that is known, how long its last
+    takeover and its last start took, by parts, and how long its results usually wait for input.
 
     \b
     Examples:
@@ -133,7 +134,11 @@ def _measured_text(
     now_ms = session.clock.now_ms()
     return {
         one.name: (
-            (*_other(one, measured), *measured_lines(measured.takeover, now_ms))
+            (
+                *_other(one, measured),
+                *measured_lines(measured.takeover, now_ms),
+                *(() if measured.waits is None else (waits_text(measured.waits),)),
+            )
             if (measured := found.get(one.name)) is not None
             else (_NOT_DEPLOYED,)
         )
@@ -159,4 +164,5 @@ def _measured_data(measured: Measured | None) -> JsonObject | None:
         "digest": measured.digest,
         "reliability": str(measured.reliability),
         "takeover": takeover_data(measured.takeover),
+        "waits": waits_data(measured.waits),
     }

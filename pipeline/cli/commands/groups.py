@@ -42,6 +42,16 @@ schema = group(
     },
 )
 
+connect = group(
+    "connect",
+    "Connectors: the way of data into a topic, and of results out of one.",
+    {
+        "list": Entry(f"{_HERE}.connect.list", "List the kinds, with what each guarantees."),
+        "show": Entry(f"{_HERE}.connect.show", "Show what a connector would read, and its schema."),
+        "run": Entry(f"{_HERE}.connect.run", "Run a connector until it is stopped."),
+    },
+)
+
 dlq = group(
     "dlq",
     "Dead letters: records that a fragment could not process, kept byte for byte.",
@@ -94,6 +104,62 @@ registry = group(
     "The schema registry, stored in ZooKeeper, for servers without `medusa up`.",
     {
         "serve": Entry(f"{_HERE}.registry.serve", "Serve the schema registry until it is stopped."),
+    },
+)
+
+participant = group(
+    "participant",
+    "Participants of a federation: the keys with which they sign contracts.",
+    {
+        "init": Entry(f"{_HERE}.participant.init", "Create the key of the participant."),
+        "show": Entry(f"{_HERE}.participant.show", "Show the keys of a participant."),
+        "trust": Entry(f"{_HERE}.participant.trust", "Confirm the key of a partner."),
+        "key": Entry(f"{_HERE}.groups", "Change the key of the participant.", name="key"),
+    },
+)
+
+key = group(
+    "key",
+    "The key with which the participant signs contracts.",
+    {"rotate": Entry(f"{_HERE}.participant.key_rotate", "Sign with a new key from now on.")},
+)
+
+_NEGOTIATION, _CONTRACTS = "Negotiation", "Contracts"
+contract = group(
+    "contract",
+    "Contracts with other participants, signed by both.",
+    {
+        "propose": Entry(f"{_HERE}.contract.propose", "Propose a new contract.", _NEGOTIATION),
+        "counter": Entry(
+            f"{_HERE}.contract.counter", "Answer a proposal with other terms.", _NEGOTIATION
+        ),
+        "accept": Entry(f"{_HERE}.contract.accept", "Accept a proposal.", _NEGOTIATION),
+        "renew": Entry(
+            f"{_HERE}.contract.renew", "Propose other terms for a contract.", _NEGOTIATION
+        ),
+        "cancel": Entry(
+            f"{_HERE}.contract.cancel", "Withdraw a proposal, or end a contract.", _NEGOTIATION
+        ),
+        "list": Entry(f"{_HERE}.contract.list", "List all contracts.", _CONTRACTS),
+        "show": Entry(f"{_HERE}.contract.show", "Show terms and documents.", _CONTRACTS),
+        "verify": Entry(f"{_HERE}.contract.verify", "Verify all documents.", _CONTRACTS),
+        "simulate": Entry(
+            f"{_HERE}.contract.simulate",
+            "Simulate federations that trade load by contracts.",
+            "Simulation",
+        ),
+    },
+)
+
+ledger = group(
+    "ledger",
+    "What contracts were used for and what is owed, in entries that both have signed.",
+    {
+        "show": Entry(f"{_HERE}.ledger.show", "Show what was settled and what is owed."),
+        "verify": Entry(f"{_HERE}.ledger.verify", "Find every mistake in a ledger."),
+        "pay": Entry(f"{_HERE}.ledger.pay", "Record a payment to the partner."),
+        "confirm": Entry(f"{_HERE}.ledger.confirm", "Sign what the partner has signed."),
+        "export": Entry(f"{_HERE}.ledger.export", "Write a ledger into a file."),
     },
 )
 

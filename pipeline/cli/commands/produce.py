@@ -8,17 +8,15 @@ from pathlib import Path
 
 import click
 
-from pipeline.cli.commands.deploy import confirm
 from pipeline.cli.completing import streams
+from pipeline.cli.derived import confirm_derived
 from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
 from pipeline.counting import counted
 from pipeline.errors import ExitCode, InputError
-from pipeline.ids import TopicName
-from pipeline.operations.connections import Connections
 from pipeline.operations.records.encoding import BadLine, EncodedLine, encode_lines
 from pipeline.operations.records.produce import line_encoding, send_lines
-from pipeline.operations.streams import topic_of, writers_of
+from pipeline.operations.streams import topic_of
 
 _SHOWN_MAX = 20
 """Bad lines that are printed one by one; further ones are only counted."""
@@ -88,7 +86,7 @@ def command(
         topic = topic_of(stream, connections)
         encoding = line_encoding(topic, key_field, connections)
         if not (yes or dry_run):
-            _confirm_derived(topic, session, connections)
+            confirm_derived(topic, session, connections)
         encoded = _good_lines(encode_lines(lines, encoding), count, session)
         if strict:
             encoded = iter(list(encoded))
@@ -110,23 +108,6 @@ def command(
     )
     if count.bad:
         raise click.exceptions.Exit(ExitCode.BAD_INPUT)
-
-
-def _confirm_derived(topic: TopicName, session: Session, connections: Connections) -> None:
-    """Require a confirmation to send to a topic that a fragment writes.
-
-    Raises:
-        RefusedError: the answer is no, or there is no terminal.
-    """
-    writers = writers_of(topic, connections)
-    if not writers:
-        return
-    session.printer.note(
-        f"topic {topic} is written by {', '.join(writers)}: fragments that read it make dead "
-        "letters of what is sent here, with the reason foreign; all other readers take it for "
-        "results"
-    )
-    confirm(session, "send it all the same?")
 
 
 def _good_lines(

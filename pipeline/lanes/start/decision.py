@@ -46,10 +46,13 @@ class Continue:
 
     `planned`: the batch that runs first, since the checkpoint contains its ends but not its commit;
     None if the next batch is planned anew. If it is the marker's, it runs for its state only.
+    `withdrawn`: the next batch, whose plan in the checkpoint does not fit and is removed first;
+    nothing of it is in the state. None: there is no such plan.
     """
 
     marker: CommitMarker
     planned: BatchId | None
+    withdrawn: BatchId | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +120,7 @@ def decide_start(
         return _chosen(marker, request)
     problem = _problem(marker, checkpoint, request) if comparable else OTHER_DIGEST
     if problem is None:
-        return _continued(marker, checkpoint)
+        return _continued(marker, checkpoint, request.most)
     since = _since(marker, checkpoint, request) if comparable else None
     return _not_continued(marker, since, request, problem)
 
@@ -169,7 +172,9 @@ def _without_state(
         return BeginAt(marker, _ASKED)
     changed = not request.fits(marker) or marker.plan != request.plan
     problem = "its plan has changed" if changed else _problem(marker, checkpoint, request)
-    return _continued(marker, checkpoint) if problem is None else BeginAt(marker, problem)
+    if problem is not None:
+        return BeginAt(marker, problem)
+    return _continued(marker, checkpoint, request.most)
 
 
 def _not_continued(
@@ -180,31 +185,41 @@ def _not_continued(
     A lane that has run no batch, as one that takes an output over, has lost nothing: it begins
     where its deploy has decided.
     """
-    has_lost = marker.batch != NO_BATCH and not _lacks_little(since, marker, request.most)
-    if request.amnesia and has_lost:
+    is_level = since is not None and _is_at(since, marker)
+    lacks_letters = not is_level and _lacks_letters(marker, request)
+    has_lost = lacks_letters or not _lacks_little(since, marker, request.most)
+    if request.amnesia and marker.batch != NO_BATCH and has_lost:
         return SkipToEnd(marker, problem)
-    _check_letters(marker, request, problem)
+    if lacks_letters:
+        raise _letters_unknown(request, problem)
     return Rebuild(marker, marker.needed, marker.eviction_ms, problem, since=since)
 
 
-def _continued(marker: CommitMarker, checkpoint: CheckpointFacts | Unusable) -> Continue:
+def _continued(marker: CommitMarker, checkpoint: CheckpointFacts | Unusable, most: int) -> Continue:
     """Continue from a checkpoint at the marker's batch, or at the one before it."""
     if isinstance(checkpoint, Unusable) or checkpoint.planned is None:
         return Continue(marker, planned=None)
-    planned = checkpoint.planned.batch
-    return Continue(marker, planned=None if planned == checkpoint.committed else planned)
+    planned = checkpoint.planned
+    if planned.batch == checkpoint.committed:
+        return Continue(marker, planned=None)
+    if planned.batch != marker.batch and _is_unfit(marker, planned, most):
+        return Continue(marker, planned=None, withdrawn=planned.batch)
+    return Continue(marker, planned=planned.batch)
 
 
-def _check_letters(marker: CommitMarker, request: StartRequest, problem: str) -> None:
-    """Check that the dead letters exist that an exact rebuild has to leave out."""
-    if marker.letters_from and marker.letters != request.dead_letter_topic_id:
-        raise RefusedError(
-            f"{problem}; its state cannot be rebuilt exactly from the log, since the dead-letter "
-            f"topic {MADE_AGAIN}: which records were left out is not known any more",
-            place=request.place,
-            hint="deploy it with `--state rebuild` (what was left out is judged anew) or `--state "
-            "empty` (what was read before counts in no later result)",
-        )
+def _lacks_letters(marker: CommitMarker, request: StartRequest) -> bool:
+    """Whether the dead letters are gone that an exact rebuild has to leave out."""
+    return bool(marker.letters_from) and marker.letters != request.dead_letter_topic_id
+
+
+def _letters_unknown(request: StartRequest, problem: str) -> RefusedError:
+    return RefusedError(
+        f"{problem}; its state cannot be rebuilt exactly from the log, since the dead-letter "
+        f"topic {MADE_AGAIN}: which records were left out is not known any more",
+        place=request.place,
+        hint="deploy it with `--state rebuild` (what was left out is judged anew) or `--state "
+        "empty` (what was read before counts in no later result)",
+    )
 
 
 def _chosen(marker: CommitMarker, request: StartRequest) -> Start:
@@ -250,8 +265,7 @@ def _problem(
         problem = f"the checkpoint is ahead of the marker of batch {marker.batch}: {progress}"
     elif committed < marker.batch:
         problem = _behind(marker, checkpoint.planned, progress)
-    elif checkpoint.planned is not None and planned > committed:
-        problem = _unfit(marker, checkpoint.planned, request.most)
+    problem = problem or _unlike(marker, checkpoint.state, stateful=request.stateful)
     return problem or no_beginning(marker.end, request.positions)
 
 
@@ -262,6 +276,8 @@ def _since(
     if isinstance(checkpoint, Unusable) or checkpoint.incarnation != marker.incarnation:
         return None
     if checkpoint.foreign:
+        return None
+    if not checkpoint.followed and _unlike(marker, checkpoint.state, stateful=True):
         return None
     found = _followed if checkpoint.followed else _older
     return found(marker, checkpoint, request)
@@ -337,12 +353,34 @@ def _preceding(
     return replace(state, end=end)
 
 
-def _unfit(marker: CommitMarker, planned: PlannedBatch, most: int) -> str | None:
-    """Why a planned batch cannot run: other partitions than in the marker, or too many records."""
+def _is_unfit(marker: CommitMarker, planned: PlannedBatch, most: int) -> bool:
+    """Whether the next batch cannot run as planned: other partitions, or too many records."""
     if planned.end.keys() != marker.end.keys():
-        return f"batch {planned.batch} is planned with other partitions than the marker has"
-    if too_many(marker.end, planned.end, most):
-        return f"batch {planned.batch} is planned with more than the {most} records that fit"
+        return True
+    return too_many(marker.end, planned.end, most)
+
+
+def _unlike(marker: CommitMarker, state: CommittedState | None, *, stateful: bool) -> str | None:
+    """How a state differs from the one that the marker's lane had; None: it does not.
+
+    The next batch begins where the checkpoint ends: at the end of the marker's batch, or at its
+    begin if that is executed once more. Nothing says where earlier batches ended. A partition that
+    the checkpoint lacks begins at 0.
+    """
+    if state is None or state.batch not in (marker.batch - 1, marker.batch):
+        return None
+    is_last = state.batch == marker.batch
+    end, watermark_ms = (
+        (marker.end, marker.eviction_ms) if is_last else (marker.start, marker.late_ms)
+    )
+    ends, there = ({at: n for at, n in one.items() if n} for one in (end, state.end))
+    if differing := _difference(there, ends):
+        return f"batch {state.batch} of the checkpoint is not the one that was written: {differing}"
+    if stateful and max(0, state.watermark_ms or 0) != max(0, watermark_ms or 0):
+        return (
+            f"batch {state.batch} of the checkpoint was executed under watermark "
+            f"{state.watermark_ms}, the one that was written under {watermark_ms}"
+        )
     return None
 
 

@@ -91,6 +91,7 @@ def rebuilt(
     `needed`: the oldest positions that its state needs.
     """
     marker = start.marker
+    keeps_letters = marker.letters_from and not start.chosen
     return replace(
         marker,
         epoch=request.epoch,
@@ -102,7 +103,7 @@ def rebuilt(
         eviction_ms=start.eviction_ms,
         late_settled=batch,
         state=request.state,
-        letters=request.dead_letter_topic_id,
+        letters=marker.letters if keeps_letters else request.dead_letter_topic_id,
         output_ends=_output_ends(marker, request),
         chosen=request.chosen,
         sources=_settled(marker, request),

@@ -28,7 +28,12 @@ class NoCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class LinkedCheckpoint:
-    """The query continues the copy that was linked into the folder of the epoch."""
+    """The query continues the copy that was linked into the folder of the epoch.
+
+    `withdrawn`: the planned batch that is removed from it first; None: there is none.
+    """
+
+    withdrawn: BatchId | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +105,11 @@ def plan_start(start: Start, request: StartRequest, facts: StartFacts) -> StartP
         case BeginAt(marker):
             marker = begun_anew(_start_marker(marker, request, facts), request, incarnation)
             return StartPlan(marker, NoCheckpoint(), incarnation)
-        case Continue(marker, planned):
+        case Continue(marker, planned, withdrawn):
             # An already planned batch reads the partitions in the marker.
             marker = marker if planned is not None else reassigned(marker, request.positions)
-            return StartPlan(continued(marker, request), LinkedCheckpoint(), incarnation)
+            linked = LinkedCheckpoint(withdrawn)
+            return StartPlan(continued(marker, request), linked, incarnation)
         case Rebuild():
             rebuild = _rebuild(start, request, facts)
             # As written: these decisions take effect once the state is rebuilt.

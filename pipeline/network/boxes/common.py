@@ -27,7 +27,7 @@ from pipeline.network.model import (
 )
 from pipeline.network.scope import Scope
 from pipeline.network.types import Column, Columns
-from pipeline.network.yaml_reader import YamlList, YamlMap
+from pipeline.yaml_reader import YamlList, YamlMap
 
 COLUMN_PATTERN = r"[A-Za-z_][A-Za-z0-9_]{0,127}"
 """Names of columns; the same as for Avro fields."""

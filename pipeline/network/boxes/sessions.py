@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pipeline import durations
 from pipeline.network.boxes.common import Defaults, window_size
 from pipeline.network.fields import Fields
-from pipeline.network.yaml_reader import YamlMap
+from pipeline.yaml_reader import YamlMap
 
 LONGEST_MS = 24 * 3_600_000
 """Default of the longest session: sessions are cut at midnight, UTC."""

@@ -27,7 +27,7 @@ from pipeline.network.logic import coalesce, difference_hint
 from pipeline.network.model import ColumnRef, Computed, expressions
 from pipeline.network.scope import SIDES, Scope, Source
 from pipeline.network.term import Term
-from pipeline.network.yaml_reader import YamlMap
+from pipeline.yaml_reader import YamlMap
 
 
 class How(Enum):

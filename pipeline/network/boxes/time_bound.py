@@ -10,7 +10,7 @@ from pipeline.network.fields import Fields, Text
 from pipeline.network.scope import SIDES
 from pipeline.network.term import FaultError
 from pipeline.network.types import Scalar
-from pipeline.network.yaml_reader import YamlMap, YamlScalar
+from pipeline.yaml_reader import YamlMap, YamlScalar
 
 _MICROS_PER_MILLI = 1_000
 

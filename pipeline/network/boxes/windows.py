@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pipeline.network.boxes.common import Defaults, window_size
 from pipeline.network.fields import Fields
 from pipeline.network.types import Column, Columns, Scalar
-from pipeline.network.yaml_reader import YamlMap
+from pipeline.yaml_reader import YamlMap
 
 WINDOW_START = "window_start"
 WINDOW_END = "window_end"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from pipeline.boundaries.usual_waits import UsualWaits
 from pipeline.event_log.timings import NO_TIMINGS, Timings
 from pipeline.ids import Millis, NetworkVersion, NodeId
 from pipeline.lanes.follower_phases import LEVEL, FollowerPhase
@@ -91,9 +92,11 @@ class Measured:
         digest: of its plan.
         reliability: as deployed.
         takeover: what a takeover would cost now.
+        waits: how long its results usually wait for input; None: too little was measured.
     """
 
     version: NetworkVersion
     digest: str
     reliability: Reliability
     takeover: TakeoverNow
+    waits: UsualWaits | None = None

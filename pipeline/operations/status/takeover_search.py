@@ -114,6 +114,7 @@ def measured_of(
                 timings.get((network.name, one.id.fragment), Timings()),
                 has_state=stateful.get(one.id.fragment, True),
             ),
+            one.status.waits if one.status is not None and one.node_up else None,
         )
         for one in seen
     }

@@ -121,7 +121,8 @@ def _of_fragment(
         tentative_ms = tentative_retention_ms(network, fragment)
         topic, number = fragment.tentative_topic, output.partitions
         tentative = _kept(network, topic, number, tentative_ms, written)
-        yield replace(tentative, follows=(output.topic,))
+        bound_ms = 0 if fragment.availability is None else fragment.availability.bound_ms
+        yield replace(tentative, follows=(output.topic,), kept_above_ms=bound_ms)
     inputs = tuple(dict.fromkeys(stream.topic for stream in fragment.inputs))
     widest = max(stream.partitions for stream in fragment.inputs)
     letters = (("cleanup.policy", "delete"), *_UNLIMITED, *_LARGE, *_STAMPED)

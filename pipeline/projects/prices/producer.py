@@ -1,28 +1,24 @@
 """Sends quotes and trades of a made-up exchange to Kafka, as Avro, framed for a schema registry.
 
-It stands for a program that existed before Medusa: it knows Kafka and the registry, nothing else.
-Prices are made up, but for those of `WTI`: what crude oil cost, a day in each second.
-`Market` is a pure function of its arguments: the same seed and the same times give the same quotes
-and trades. `main` sends them.
+A program of its own, as any existing producer would be: confluent-kafka with the serializer of a
+schema registry. Nothing in it knows who reads the topics; what it sends is made up by a generator.
 """
 
 import argparse
-import csv
-import heapq
 import os
-import random
 import signal
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.serialization import MessageField, SerializationContext
+
+from medusa_streams.generators import prices
 
 with warnings.catch_warnings(record=True) as told:
     from confluent_kafka.schema_registry import SchemaRegistryClient, SchemaRegistryError
@@ -33,27 +29,6 @@ for one in told:
     if one.category.__name__ != "AuthlibDeprecationWarning":
         warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
-TICK_MS = 50
-"""The market moves in steps of this length."""
-SYMBOLS = ("ALDER", "BIRCH", "CEDAR", "HAZEL", "LARCH", "MAPLE", "ROWAN", "WILLOW")
-REAL, SERIES = "WTI", "series/wti.csv"
-"""The symbol whose prices are real, one for each day, and where they are."""
-DAY_MS = 1_000
-QUOTES_PER_SECOND, TRADES_PER_SECOND = 2.0, 1.5
-"""Of one symbol when nothing is special."""
-BURST_EVERY_MS, BURST_MS, BURST_FACTOR = 40_000, 2_000, 8.0
-"""Now and then everybody wants to trade the same symbol."""
-HALT_EVERY_MS, HALT_MS = 60_000, 12_000
-"""Now and then trading of a symbol is halted: neither quotes nor trades."""
-SPREAD = 0.0004
-TREND_MS = (15_000, 60_000)
-"""Prices drift one way for so long, then another way."""
-DELAY_MAX_MS = 800
-"""Trades are usually reported this soon; it has to stay below the lateness that readers allow."""
-LATE_SHARE, LATE_MS = 0.004, (4_000, 40_000)
-"""Some are reported much later."""
-CORRECTED_SHARE, CANCELLED_SHARE, AMENDED_MS = 0.02, 0.02, (100, 6_000)
-"""Some are corrected or cancelled so long after they were reported."""
 BEHIND_MAX_MS = 2_000
 """A live feed that falls this far behind skips ahead: it reports what is, not what was."""
 DELIVERY_SECONDS = 30
@@ -62,156 +37,6 @@ HINT = (
     "--bootstrap-servers and --registry."
 )
 SPEED_MAX, SECONDS_MAX = 60.0, 86_400
-
-
-@dataclass(frozen=True, slots=True)
-class Quote:
-    """What a symbol could be sold and bought for, from a moment (ms since 1970 UTC) on."""
-
-    symbol: str
-    bid: float
-    ask: float
-    quoted_at: int
-
-
-@dataclass(frozen=True, slots=True)
-class Trade:
-    """A trade as it is reported: new, or with its old values corrected or cancelled."""
-
-    symbol: str
-    trade: str
-    status: str
-    price: float
-    volume: int
-    was_price: float | None
-    was_volume: int | None
-    traded_at: int
-
-
-@dataclass(slots=True)
-class Listing:
-    """A symbol with its price, and what happens to it."""
-
-    symbol: str
-    middle: float
-    drift: float = 0.0
-    drifts_until_ms: int = 0
-    bursts_until_ms: int = 0
-    halted_until_ms: int = 0
-    prices: Sequence[float] = ()
-    """Where they are real: of each day."""
-
-    def move(self, chance: random.Random, passed_ms: int) -> None:
-        """Find the price that holds so long after trading began."""
-        if not self.prices:
-            self.middle *= 1 + self.drift + chance.gauss(0, 1e-4)
-            return
-        day, into_ms = divmod(passed_ms, DAY_MS)
-        today, tomorrow = (self.prices[d % len(self.prices)] for d in (day, day + 1))
-        self.middle = today + (tomorrow - today) * into_ms / DAY_MS
-
-
-@dataclass(order=True, slots=True)
-class Waiting:
-    """A trade that is reported later."""
-
-    at_ms: int
-    number: int
-    trade: Trade = field(compare=False)
-
-
-class Market:
-    """Symbols whose prices wander, with those who trade them.
-
-    Args:
-        seed: of everything that is left to chance.
-        start_ms: the time at which trading begins.
-        real: the prices of `REAL`, a day each; after the last one they begin again.
-    """
-
-    def __init__(self, seed: int, start_ms: int, real: Sequence[float] = ()) -> None:
-        self._random = random.Random(seed)
-        self._start_ms = start_ms
-        self._listings = [Listing(s, self._random.uniform(20, 200)) for s in SYMBOLS]
-        if real:
-            self._listings.append(Listing(REAL, real[0], prices=real))
-        self._waiting: list[Waiting] = []
-        self._trades = 0
-        self._waits = 0
-        self._halt_at_ms = start_ms + HALT_EVERY_MS // 3
-        self._burst_at_ms = start_ms + BURST_EVERY_MS // 4
-
-    def reports(self, at_ms: int) -> Iterator[Quote | Trade]:
-        """Let one tick pass; what is reported at its end, `at_ms`, which must never go back."""
-        self._surprise(at_ms)
-        for listing in self._listings:
-            yield from self._tick(listing, at_ms)
-        while self._waiting and self._waiting[0].at_ms <= at_ms:
-            yield heapq.heappop(self._waiting).trade
-
-    def _surprise(self, at_ms: int) -> None:
-        """Now and then a burst begins, or a halt."""
-        if at_ms >= self._burst_at_ms:
-            self._burst_at_ms = at_ms + BURST_EVERY_MS
-            self._random.choice(self._listings).bursts_until_ms = at_ms + BURST_MS
-        if at_ms >= self._halt_at_ms:
-            self._halt_at_ms = at_ms + HALT_EVERY_MS
-            self._random.choice(self._listings).halted_until_ms = at_ms + HALT_MS
-
-    def _tick(self, listing: Listing, at_ms: int) -> Iterator[Quote]:
-        """Move one symbol on by a tick."""
-        if at_ms < listing.halted_until_ms:
-            return
-        if at_ms >= listing.drifts_until_ms:
-            listing.drifts_until_ms = at_ms + self._random.randint(*TREND_MS)
-            listing.drift = self._random.uniform(-1, 1) * 2e-5
-        listing.move(self._random, at_ms - self._start_ms)
-        busy = BURST_FACTOR if at_ms < listing.bursts_until_ms else 1.0
-        if self._random.random() < busy * QUOTES_PER_SECOND * TICK_MS / 1_000:
-            half = listing.middle * SPREAD * self._random.uniform(0.5, 1.5)
-            bid, ask = round(listing.middle - half, 2), round(listing.middle + half, 2)
-            yield Quote(listing.symbol, bid, ask, at_ms)
-        if self._random.random() < busy * TRADES_PER_SECOND * TICK_MS / 1_000:
-            self._trade(listing, at_ms)
-
-    def _trade(self, listing: Listing, at_ms: int) -> None:
-        """Somebody buys or sells; it is reported a little later, and perhaps amended after that."""
-        chance = self._random
-        self._trades += 1
-        side = chance.choice((-1, 1)) * SPREAD * chance.uniform(0.5, 1.5)
-        price = round(listing.middle * (1 + side), 2)
-        volume = chance.randint(1, 40) * 10
-        trade = f"T{self._trades:08d}"
-        late = chance.random() < LATE_SHARE
-        reported_ms = at_ms + (
-            chance.randint(*LATE_MS) if late else chance.randint(0, DELAY_MAX_MS)
-        )
-        self._wait(
-            reported_ms, Trade(listing.symbol, trade, "new", price, volume, None, None, at_ms)
-        )
-        amended_ms = reported_ms + chance.randint(*AMENDED_MS)
-        what = chance.random()
-        if what < CORRECTED_SHARE:
-            right = round(price * chance.uniform(0.98, 1.02), 2), chance.randint(1, 40) * 10
-            self._wait(
-                amended_ms,
-                Trade(listing.symbol, trade, "corrected", *right, price, volume, at_ms),
-            )
-        elif what < CORRECTED_SHARE + CANCELLED_SHARE:
-            self._wait(
-                amended_ms,
-                Trade(listing.symbol, trade, "cancelled", price, volume, None, None, at_ms),
-            )
-
-    def _wait(self, until_ms: int, trade: Trade) -> None:
-        self._waits += 1
-        heapq.heappush(self._waiting, Waiting(until_ms, self._waits, trade))
-
-
-def real_prices() -> tuple[float, ...]:
-    """The prices of `REAL`, a day each."""
-    with (Path(__file__).parent / SERIES).open(encoding="utf-8", newline="") as file:
-        return tuple(float(day["price"]) for day in csv.DictReader(file))
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,8 +107,8 @@ class Feed:
                 SerializationContext(topic, MessageField.VALUE),
             )
             for kind, topic, file in (
-                (Quote, "quotes", "quote.avsc"),
-                (Trade, "trades", "trade.avsc"),
+                (prices.Quote, "quotes", "quote.avsc"),
+                (prices.Trade, "trades", "trade.avsc"),
             )
         }
         self._producer = Producer(
@@ -298,7 +123,7 @@ class Feed:
         self.delivered = 0
         self.failure: str | None = None
 
-    def send(self, report: Quote | Trade) -> None:
+    def send(self, report: prices.Quote | prices.Trade) -> None:
         """Hand one report to the client; wait for room when too many are on their way."""
         topic, serializer, context = self._ways[type(report)]
         body = serializer(asdict(report), context)
@@ -355,10 +180,10 @@ def run(options: Options, feed: Feed, stop: Stop) -> None:
         event_ms = now_ms - round(options.seconds * (options.speed - 1) * 1_000)
     live = options.start_at_ms is None and options.speed == 1
     began_s = time.monotonic()
-    market = Market(options.seed, event_ms, real_prices())
+    market = prices.Market(options.seed, event_ms, prices.real_prices())
     passed_ms = skipped_ms = 0
     while passed_ms < length_ms and not stop.asked and feed.failure is None:
-        passed_ms += TICK_MS
+        passed_ms += prices.TICK_MS
         for report in market.reports(event_ms + passed_ms + skipped_ms):
             feed.send(report)
         feed.poll()

@@ -89,7 +89,7 @@ class AcknowledgedCheck:
 
     def _leave_out(self, places: frozenset[Place]) -> None:
         self.unchecked = places
-        self.planner.leave_out(places)
+        self.planner.unchecked(places)
         where = ", ".join(f"{topic}/{partition}" for topic, partition in sorted(places))
         if where:
             about = {"fragment": self.label}

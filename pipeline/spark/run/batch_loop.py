@@ -1,5 +1,6 @@
 """What a lane does between its batches: wait for the next one, and pass event time on."""
 
+import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,19 +9,27 @@ from typing import Protocol
 
 from pyspark.sql import SparkSession
 
-from pipeline.boundaries.next_batch import Batch, Limits, PassOn
+from pipeline.boundaries.next_batch import Batch, Limits, PassOn, Sample
 from pipeline.boundaries.promise import watermark_for
 from pipeline.clock import Clock
+from pipeline.errors import RetryError, UnavailableError
 from pipeline.ids import BatchId, Millis
 from pipeline.markers.commit_marker import CommitMarker
+from pipeline.markers.positions import Positions
 from pipeline.network.boxes.shape import Shape, Stateless
 from pipeline.spark.batch.ports import BatchEngine, BatchInspector, BatchRows
 from pipeline.spark.query.lowered import Lowered
 from pipeline.spark.run.lane_planner import LanePlanner
-from pipeline.spark.run.planned_batch import plan_first_batch, plan_next_batch, withdraw_batch
+from pipeline.spark.run.planned_batch import (
+    plan_first_batch,
+    plan_next_batch,
+    rewrite_batch,
+    withdraw_batch,
+)
 from pipeline.spark.run.query_runner import StoppingError
 from pipeline.spark.run.steered_query import Answer
 
+_log = logging.getLogger(__name__)
 WATCH_S = 1.0
 """How often `watch` is called while no query runs."""
 
@@ -60,6 +69,8 @@ class BatchLoop:
         clock: for the time of a planned batch.
         stop: set when the lane is to stop.
         watch: called about once a second while no query runs.
+        sample: how many of the next records fit into a batch; asked before one that is much larger
+            than the last ones, since their records may be, too.
     """
 
     planner: LanePlanner
@@ -69,6 +80,7 @@ class BatchLoop:
     clock: Clock
     stop: threading.Event
     watch: Callable[[], None]
+    sample: Callable[[Positions], int]
 
     def begin(self, lowered: Lowered, folder: Path, limits: Limits, *, planned: bool) -> None:
         """Begin a query: wait for its first batch, and write the plan into its checkpoint.
@@ -95,6 +107,8 @@ class BatchLoop:
         if number == 0:
             plan_first_batch(self.spark, folder, lowered, batch.end, watermark_ms, now_ms)
         else:
+            if batch.begin:  # only the query's own batches can begin beyond the last one
+                rewrite_batch(folder, marker.batch, lowered, {**marker.end, **batch.begin})
             plan_next_batch(folder, number, lowered, batch.end, watermark_ms, now_ms)
         self.sink.plan(batch)
 
@@ -117,8 +131,8 @@ class BatchLoop:
         Raises:
             MedusaError: event time could not be passed on.
         """
-        while isinstance(found := self.planner.next(), PassOn):
-            self.sink.pass_on(found.event_ms)
+        while isinstance(found := self.planner.next(), PassOn | Sample):
+            self._prepare(found)
         if found is None:
             if self.stop.is_set():
                 return None
@@ -134,12 +148,24 @@ class BatchLoop:
             if isinstance(found, Batch):
                 return found
             if found is not None:
-                self.sink.pass_on(found.event_ms)
+                self._prepare(found)
             now_s = self.clock.monotonic_s()
             if found is None or now_s - watched_s >= WATCH_S:  # boundaries may come all the time
                 self.watch()
                 watched_s = now_s
         raise StoppingError
+
+    def _prepare(self, what: PassOn | Sample) -> None:
+        """Do what the plan of the next batch needs before."""
+        if isinstance(what, PassOn):
+            self.sink.pass_on(what.event_ms)
+            return
+        try:
+            offsets = self.sample({**self.planner.position, **what.begin})
+        except (RetryError, UnavailableError) as error:
+            _log.warning("the next records could not be sampled: %s", error)
+            offsets = None
+        self.planner.sampled(offsets)
 
     def _watermark(self, batch: Batch) -> Millis | None:
         """The watermark that comes into force in a batch; None: that of the batch before."""

@@ -1,6 +1,7 @@
 """Batch sizer: samples the records to be read, so that no batch exceeds memory."""
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from brokers.kafka_interface import (
@@ -42,8 +43,8 @@ class BatchSizer:
     admin: TopicAdmin
     clock: Clock
 
-    def records_at_once(self, start: Positions) -> int:
-        """Maximum number of records in a batch from some positions on.
+    def records_at_once(self, start: Positions) -> int | None:
+        """Maximum number of records in a batch from some positions on; None: there is none yet.
 
         Partitions that cannot be reached are not sampled.
 
@@ -56,7 +57,7 @@ class BatchSizer:
         ends, _ = reachable.read(topics, Isolation.COMMITTED)
         found = list(sample_offsets(start, ends))
         if not found:
-            return records_at_once(())
+            return None
         with self.kafka.reader(READ_TIMEOUT_S, fetch_wait_ms=FETCH_WAIT_RANGE_MS) as reader:
             return records_at_once(
                 size for place in found for size in self._sizes(reader, by_topic(place, topics))
@@ -85,19 +86,37 @@ class BatchSizer:
 
 
 class BatchLimit:
-    """Batch size limit of a fragment, cached for the latest positions."""
+    """Batch size limit of a fragment; a sample is remembered for the latest positions.
 
-    def __init__(self, sizer: BatchSizer, fragment: Fragment) -> None:
+    Args:
+        sizer: samples the records.
+        fragment: which reads them.
+        offered: topics that are read from a position on that is not known at first: at offset 0
+            nothing is sampled, since what is there may be gone.
+    """
+
+    def __init__(
+        self,
+        sizer: BatchSizer,
+        fragment: Fragment,
+        offered: AbstractSet[TopicName] = frozenset(),
+    ) -> None:
         self._sizer = sizer
+        self._offered = offered
         rows = fragment.traits.keeps is Keeps.ROWS
         self._most = JOINED_PER_BATCH if rows else RECORDS_PER_BATCH
         self._cached: tuple[Positions, int] | None = None
 
     def at(self, start: Positions) -> int:
         """The limit from some positions on; raises as `BatchSizer.records_at_once` does."""
+        start = {
+            at: offset for at, offset in start.items() if offset or at.topic not in self._offered
+        }
         if self._cached is None or self._cached[0] != start:
-            most = self._sizer.records_at_once(start)
-            self._cached = start, min(most, self._most)
+            sampled = self._sizer.records_at_once(start)
+            if sampled is None:
+                return self._most
+            self._cached = start, min(sampled, self._most)
         return self._cached[1]
 
 

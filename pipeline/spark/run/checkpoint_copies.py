@@ -21,7 +21,7 @@ from pipeline.clock import Clock
 from pipeline.errors import EnvironmentProblem, RetryError
 from pipeline.ids import BatchId, Epoch, FragmentId, Incarnation, NetworkId, NetworkLife
 from pipeline.names import LaneNames
-from pipeline.spark.run.checkpoints import COPY, FORMAT_VERSION, IDENTITY, SET_ASIDE, TRIES
+from pipeline.spark.run.checkpoints import COPY, FORMAT_VERSION, NOT_STATE, TRIES
 from pipeline.spark.run.linking import OFFSETS, LocalDisk, committed, link_checkpoint
 
 KEPT_S: Final = 300.0
@@ -173,8 +173,7 @@ class CheckpointCopies:
         for _ in range(TRIES):
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
-            without = frozenset({IDENTITY, SET_ASIDE})
-            if link_checkpoint(of.folder, folder, without, LocalDisk()):
+            if link_checkpoint(of.folder, folder, NOT_STATE, LocalDisk()):
                 break
         else:
             raise RetryError(f"the checkpoint {of.folder} has changed each time it was linked")

@@ -15,7 +15,16 @@ from typing import Final
 
 from pipeline.checkpoint_store.manifest import CheckpointCopy
 from pipeline.errors import BrokenInvariantError, EnvironmentProblem
-from pipeline.ids import NO_EPOCH, BatchId, Epoch, Incarnation, Millis, NetworkLife, NodeId
+from pipeline.ids import (
+    NO_EPOCH,
+    BatchId,
+    Epoch,
+    Incarnation,
+    Millis,
+    NetworkLife,
+    NodeId,
+    ParticipantId,
+)
 from pipeline.lanes.start.facts import (
     CheckpointFacts,
     CommittedState,
@@ -49,6 +58,10 @@ FETCHED: Final = "fetched-"
 COPY: Final = "copy-"
 """Begin of the name of the folder that a node copies a checkpoint from."""
 SET_ASIDE: Final = "medusa.damaged.json"
+_SUSPECTED: Final = "medusa.suspected.json"
+"""The last batch that Spark had committed when a query failed for an unknown cause."""
+NOT_STATE: Final = frozenset({IDENTITY, SET_ASIDE, _SUSPECTED})
+"""Files of a folder that are no part of its state."""
 _KEPT_EPOCHS = 2
 _AFTER_ALL = Epoch(99_999_999)
 """Later than every epoch: its folder's name is after all others."""
@@ -196,11 +209,10 @@ class Checkpoints:
         Raises:
             EnvironmentProblem: the folder of the epoch cannot be written.
         """
-        without = frozenset({IDENTITY, SET_ASIDE})
         for _ in range(TRIES):  # Spark may remove files of old batches meanwhile
             with _writing(self.folder(epoch)):
                 copy = self._emptied(epoch)
-                if link_checkpoint(source, copy, without, self._disk):
+                if link_checkpoint(source, copy, NOT_STATE, self._disk):
                     return BatchId(committed(copy))
         return NO_BATCH
 
@@ -246,17 +258,34 @@ class Checkpoints:
             (folder / IDENTITY).write_text(text, encoding="utf-8")
             self._tidy(epoch)
 
-    def set_aside(self, epoch: Epoch) -> None:
-        """Invalidate a damaged folder; it is kept for analysis.
+    def set_aside(self, epoch: Epoch, incarnation: Incarnation) -> None:
+        """Invalidate the folders of an incarnation up to an epoch, which share their files.
 
-        Earlier folders of the same incarnation share its files, so they are invalidated too.
+        They are kept for analysis.
         """
-        folders = self._complete(Epoch(epoch + 1))
-        damaged = {one.incarnation for folder, one in folders if folder == self.folder(epoch)}
-        for folder, identity in folders:
-            if identity.incarnation in damaged:
+        for folder, identity in self._complete(Epoch(epoch + 1)):
+            if identity.incarnation == incarnation:
                 with _writing(folder):
                     (folder / IDENTITY).rename(folder / SET_ASIDE)
+
+    def suspected(self, epoch: Epoch, incarnation: Incarnation) -> bool:
+        """Note that a query has failed, and perhaps by the newest folder of an incarnation.
+
+        Every query of a lane executes a batch when it starts. The next folder has the note.
+
+        Returns:
+            Whether one has failed so before, and no batch was executed since.
+        """
+        found = self._of(incarnation, Epoch(epoch + 1))
+        if found is None:
+            return False
+        folder, note = found[0], found[0] / _SUSPECTED
+        text = json.dumps({"committed": committed(folder)})
+        with _writing(folder):
+            before = note.read_text(encoding="utf-8") if note.exists() else ""
+            note.unlink(missing_ok=True)  # it is linked with that of the folder before
+            note.write_text(text, encoding="utf-8")
+        return before == text
 
     def _followed(
         self, folder: Path, incarnation: Incarnation, lowered: Lowered
@@ -303,16 +332,18 @@ class Checkpoints:
         return [(folder, one) for folder, one in found if one and one.life == self._life]
 
 
-def remove_followed(root: Path, node: str) -> None:
+def remove_followed(root: Path, participant: ParticipantId, node: str) -> None:
     """Remove the folders that followers of a node have left, which has started again.
 
     Args:
         root: the node's checkpoint root; others may share it.
+        participant: whose node it is: one of another may have the same name.
         node: the node.
     """
-    for folder in root.glob("*/*/*/*/epoch-*"):
+    own = root / participant
+    for folder in own.glob("*/*/*/epoch-*"):
         _remove_left(folder, _suffix(node))
-    for folder in root.glob(f"*/*/*/*/{COPY}{node}"):
+    for folder in own.glob(f"*/*/*/{COPY}{node}"):
         _remove(folder)
 
 

@@ -33,7 +33,7 @@ from pipeline.spark.run.last_marker import read_marker
 from pipeline.spark.run.query_runner import StoppingError
 
 OLD: Final = 3
-"""A copy that is older than so many intervals is too old, if the lane has gone on since."""
+"""A copy is too old if the lane has gone on since for more than so many intervals."""
 LOOKS: Final = 4
 """How often it looks for a new copy, in each interval."""
 LOOK_MOST_S: Final = 5.0
@@ -204,7 +204,7 @@ class CopiedStandby:
             if course.phase in {FollowerPhase.FOLLOWING, FollowerPhase.LEVEL}:
                 course.move(FollowerEvent.FELL_BEHIND)
             return
-        age_ms = self._host.clock.now_ms() - copy.written_at_ms
+        age_ms = marker.written_at_ms - copy.written_at_ms  # both by the clock of the owner
         has_all = copy.batch >= marker.batch
         self.reached = Reached(None if has_all else copy.written_at_ms, copy.size)
         is_new = has_all or age_ms <= OLD * self._every_ms

@@ -128,7 +128,7 @@ class Follower:
             before,
         )
         self._place, self._label = settings.place, str(settings.lane.fragment)
-        self._markers = FollowerMarkers(host.clock, settings.place)
+        self._markers = FollowerMarkers(settings.place)
         self._batch = NO_BATCH
         self._catch_ups = self._repeated = 0
         self._has_state = False
@@ -300,10 +300,15 @@ class Follower:
     # --- following ------------------------------------------------------------------------------
 
     def _follow(self, tail: MarkerTail, lowered: Lowered) -> None:
-        """Repeat batches until the stop, which raises; until one differs, or it is far behind."""
+        """Repeat batches until the stop, which raises; or until what is newer is read at once.
+
+        So it is if a batch differs, if it is far behind, or if markers are missing.
+        """
         now_ms, inputs, markers = self._host.clock.now_ms, self._start.inputs, self._markers
         while True:
             first = self._await_first(tail)
+            if first is None:
+                return
             if markers.has_grown:
                 lowered, markers.has_grown = self._start.planned(markers.running), False
                 self._say("the owner reads more partitions: so does its query from now on")
@@ -322,12 +327,12 @@ class Follower:
             if not markers.has_grown:
                 return
 
-    def _await_first(self, tail: MarkerTail) -> CommitMarker:
-        """Wait for the first batch to repeat, while no query runs."""
+    def _await_first(self, tail: MarkerTail) -> CommitMarker | None:
+        """Wait for the first batch to repeat, while no query runs; None: markers are missing."""
         while not self._stop.is_set():
             self._watch_if_due()
             found = self._next(tail)
-            if found is not None:
+            if found is not None or self._markers.has_hole:
                 return found
             if self._handover.is_due(self._markers.running):  # the lane begins from the state
                 break
@@ -370,9 +375,9 @@ class Follower:
     def _answer(self, tail: MarkerTail, lowered: Lowered) -> Answer | None:
         """The next batch to repeat; None: the query is to end, or is taken over."""
         markers = self._markers
-        if markers.poll(tail, POLL_S):  # if batches take long, the next one is always there
-            self._repeated_all()
-        while not (self._stop.is_set() or self._ended or markers.has_grown):
+        markers.poll(tail, POLL_S)
+        self._judge(tail)  # also if batches take long, and the next one is always there
+        while not (self._stop.is_set() or self._ended or self._cannot_go_on):
             if self._handover.is_due(markers.running):
                 self._offer(lowered)
             elif markers.is_far_behind(tail, self._start.most):
@@ -380,6 +385,11 @@ class Follower:
             elif (found := self._next(tail)) is not None:
                 return Answer(found.end, found.eviction_ms)
         return None
+
+    @property
+    def _cannot_go_on(self) -> bool:
+        """Whether the query that runs cannot execute the next batch."""
+        return self._markers.has_grown or self._markers.has_hole
 
     def _offer(self, lowered: Lowered) -> None:
         """Offer the query, and wait until it is taken over; else it ends."""
@@ -403,8 +413,8 @@ class Follower:
     def _next(self, tail: MarkerTail) -> CommitMarker | None:
         """What is expected of the next batch, if there is one."""
         found = self._markers.next(tail, self._start.most, runs=self._query is not None)
-        if self._markers.is_empty and tail.is_at_end:
-            self._repeated_all()
+        if self._markers.is_empty:
+            self._judge(tail)
         return found
 
     def _repeat(self, inspector: Inspector, rows: DataFrame, batch: int, engine: Engine) -> None:
@@ -432,13 +442,19 @@ class Follower:
         self._repairs.agrees(marker, results_of(at, marker))
         self._batch = BatchId(batch)
         self._repeated += 1
-        if self._markers.repeated() or self._repeated >= STEADY_BATCHES:
-            self._repeated_all()
+        self._markers.repeated()
 
     def _unlike(self, differs: _Differing) -> UnlikeOwnerError:
         """The error for a batch with another outcome; it names boxes once repairs do not help."""
         repairs = self._repairs.in_a_row if differs.repair is None else 0
         return unlike(differs.marker, differs.found, differs.lowered, repairs, self._place)
+
+    def _judge(self, tail: MarkerTail) -> None:
+        """Note that it is level, once it is."""
+        if self._course.is_level:
+            return
+        if self._repeated >= STEADY_BATCHES or self._markers.is_near(tail):
+            self._repeated_all()
 
     def _repeated_all(self) -> None:
         if not self._course.is_level and not self._repairs.is_in_doubt:

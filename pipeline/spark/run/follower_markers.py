@@ -2,10 +2,10 @@
 
 from typing import Final, NoReturn
 
-from pipeline.clock import Clock
 from pipeline.errors import BrokenInvariantError
 from pipeline.lanes.following import (
     Grow,
+    Hole,
     Lost,
     NotToFollowError,
     PassOver,
@@ -19,22 +19,21 @@ from pipeline.spark.run.marker_tail import MarkerTail
 
 POLL_S: Final = 0.05
 FAR_MS: Final = 3_000
-"""A follower is level with its owner when the batch that it has repeated is younger."""
+"""A follower is level with its owner when that has written what is left in less time. Both times
+are of the owner's clock: those of two machines are never compared."""
 FAR_BATCHES: Final = 5
-"""It is far behind when it would have to execute more batches, of which the first is older: to
-read what is missing at once takes two new queries."""
+"""It is far behind when it would have to execute more batches, written in a longer time: to read
+what is missing at once takes two new queries."""
 
 
 class FollowerMarkers:
     """The marker whose state a follower has, and those after it. Not thread-safe.
 
     Args:
-        clock: says how old a marker is.
         place: names the fragment.
     """
 
-    def __init__(self, clock: Clock, place: str) -> None:
-        self._clock = clock
+    def __init__(self, place: str) -> None:
         self._place = place
         self._waiting: list[CommitMarker] = []
         self._planned: Repeat | None = None
@@ -42,6 +41,8 @@ class FollowerMarkers:
         """The marker whose state the follower has; None: it has no state."""
         self.has_grown = False
         """Whether the query has to read more partitions before the next batch."""
+        self.has_hole = False
+        """Whether markers are missing before the next batch, which has to be read with them."""
         self.is_whole = True
         """Whether another follower may begin from the state; False: it is lost."""
 
@@ -61,21 +62,37 @@ class FollowerMarkers:
 
     def built(self, marker: CommitMarker) -> None:
         """Note that the state is that of a marker."""
-        self.at, self.has_grown, self.is_whole = marker, False, True
+        self.at, self.is_whole = marker, True
+        self.has_grown = self.has_hole = False
 
-    def repeated(self) -> bool:
-        """Note that the planned batch was executed; returns whether its marker is young."""
+    def repeated(self) -> None:
+        """Note that the planned batch was executed."""
         if self._planned is None:
             raise BrokenInvariantError("a follower has executed a batch that was not planned")
         number = self._planned.number
         self.at = self._waiting[number - 1]
         del self._waiting[:number]
-        return self._clock.now_ms() - self.at.written_at_ms <= FAR_MS
 
-    def poll(self, tail: MarkerTail, within_s: float = 0.0) -> bool:
-        """Read what was written; returns whether at most one marker waits."""
+    def poll(self, tail: MarkerTail, within_s: float = 0.0) -> None:
+        """Read what was written."""
         self._waiting.extend(tail.next(0.0 if self._waiting else within_s))
-        return len(self._waiting) <= 1
+
+    def is_near(self, tail: MarkerTail) -> bool:
+        """Whether at most one marker waits, or the owner has written all that wait in a short time.
+
+        Markers that were not read yet count as many, and so do those that compaction has removed.
+        """
+        at, number = self.running, len(self._waiting)
+        few = number == 0 or (number == 1 and self._waiting[0].batch <= at.batch + 1)
+        return (few or self._waits_ms(at) <= FAR_MS) and tail.is_at_end
+
+    def _waits_ms(self, since: CommitMarker) -> int:
+        """In which time the owner has written what waits since a marker; at least that.
+
+        An owner whose clock was set back, or that has another one than the owner before, has
+        written it in that time at most.
+        """
+        return abs(self._waiting[-1].written_at_ms - since.written_at_ms)
 
     def next(self, tail: MarkerTail, most: int, *, runs: bool) -> CommitMarker | None:
         """What is expected of the next batch; its markers wait until it is executed.
@@ -84,6 +101,9 @@ class FollowerMarkers:
             tail: reads the markers.
             most: maximum number of records in a batch.
             runs: whether a query runs; then there is none if it has to read more partitions.
+
+        Returns:
+            None, too, if markers are missing; then `newest` goes on.
 
         Raises:
             NotToFollowError: the next marker does not follow.
@@ -102,6 +122,9 @@ class FollowerMarkers:
                     self.at, self.has_grown = at, True
                     if runs:
                         return None
+                case Hole():
+                    self.has_hole = True
+                    return None
                 case Lost(why, is_whole):
                     self._lose(why, is_whole=is_whole)
         return None
@@ -112,13 +135,10 @@ class FollowerMarkers:
         return not self._waiting
 
     def is_far_behind(self, tail: MarkerTail, most: int) -> bool:
-        """Whether the next batch was written long ago, and many wait."""
+        """Whether many batches wait, which the owner has written in a long time."""
         if not self._waiting:
             self.poll(tail, POLL_S)
-        if not self._waiting:
-            return False
-        behind_ms = self._clock.now_ms() - self._waiting[0].written_at_ms
-        if behind_ms <= FAR_MS or len(self._waiting) <= FAR_BATCHES:
+        if len(self._waiting) <= FAR_BATCHES or self._waits_ms(self._waiting[0]) <= FAR_MS:
             return False
         return repeats(self.running, self._waiting, most) > FAR_BATCHES
 

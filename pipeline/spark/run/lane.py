@@ -8,6 +8,7 @@ under the lane's epoch, rebuild the state if it cannot be continued, start the q
 
 import logging
 import threading
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +20,6 @@ from pipeline.clock import Deadline, steady_ms
 from pipeline.errors import RetryError
 from pipeline.heartbeats.steps import Doing
 from pipeline.ids import BatchId, Incarnation, TopicId
-from pipeline.lanes.batch import RepeatedOtherwiseError
 from pipeline.lanes.batch_size import RECORDS_PER_BATCH
 from pipeline.lanes.events import (
     BatchFinished,
@@ -27,14 +27,9 @@ from pipeline.lanes.events import (
     LaneTimed,
 )
 from pipeline.lanes.new_partitions import no_beginning, reassigned
-from pipeline.lanes.source_ids import first_positions
 from pipeline.lanes.start.decision import (
-    BeginAt,
     Continue,
-    FirstStart,
     Rebuild,
-    SkipToEnd,
-    Start,
     check_owner,
     decide_start,
 )
@@ -44,40 +39,36 @@ from pipeline.lanes.start.plan import (
     LinkedCheckpoint,
     NoCheckpoint,
     RebuiltCheckpoint,
-    StartFacts,
     StartPlan,
     plan_start,
 )
 from pipeline.markers.commit_marker import CommitMarker
-from pipeline.markers.positions import Positions
-from pipeline.planner.state import OnChange
 from pipeline.reliability import Recovery
-from pipeline.spark.batch.inspection import Inspector
 from pipeline.spark.query.lowered import Lowered, restricted
 from pipeline.spark.run.acknowledged_check import AcknowledgedCheck
 from pipeline.spark.run.background_job import BackgroundJob
 from pipeline.spark.run.batch_sizer import BatchLimit, BatchSizer
 from pipeline.spark.run.carried import CarriedMarker, carried
+from pipeline.spark.run.checkpoint_faults import CheckpointFaults
 from pipeline.spark.run.checkpoints import Checkpoints
 from pipeline.spark.run.handover import Followed, FollowedQuery
 from pipeline.spark.run.lane_copies import LaneCopies
-from pipeline.spark.run.lane_forks import LaneForks
 from pipeline.spark.run.lane_host import LaneHost
 from pipeline.spark.run.lane_inputs import LaneInputs
 from pipeline.spark.run.lane_planner import LanePlanner
 from pipeline.spark.run.lane_query import LaneQuery
 from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.spark.run.lane_trimming import finish_trims, new_trimmers
+from pipeline.spark.run.lane_waits import LaneWaits
 from pipeline.spark.run.last_marker import settled_marker
 from pipeline.spark.run.lasting_query import LastingQuery
-from pipeline.spark.run.newest_offsets import NewestOffsets
 from pipeline.spark.run.output_succession import OtherWriters, begin_takeover
 from pipeline.spark.run.planned_batch import withdraw_batch
 from pipeline.spark.run.query_runner import QueryRunner, RunningQuery, StoppingError
 from pipeline.spark.run.reachable_ends import ReachableEnds
-from pipeline.spark.run.rebuild import Log
 from pipeline.spark.run.rebuild_query import RebuildQuery, Rebuilt
-from pipeline.spark.run.spark_errors import DamagedCheckpointError, translated
+from pipeline.spark.run.spark_errors import translated
+from pipeline.spark.run.start_facts import StartReads
 from pipeline.spark.run.start_request import start_request
 from pipeline.spark.run.start_state import StartState
 from pipeline.spark.run.topic_identity import watch_topics
@@ -130,7 +121,7 @@ class StableLane:
         self._write_job = BackgroundJob(f"write {self._label}")
         self._mirror = GroupMirror(host.kafka.group_writer(fragment.names.group), host.clock)
         self._planner = self._new_planner(settings)
-        self._forks = LaneForks(settings, host, self._planner)
+        self._waits = LaneWaits(settings, host, self._planner)
         self._acknowledged: AcknowledgedCheck | None = None
         self._started = False
         self._lasting: LastingQuery | None = None
@@ -141,7 +132,7 @@ class StableLane:
     def request_stop(self) -> None:
         """Let the current batch finish, then return from `run`. Thread-safe."""
         self._stop.set()
-        self._forks.request_stop()
+        self._waits.request_stop()
         self._planner.stop()
 
     def run(self) -> None:
@@ -166,7 +157,7 @@ class StableLane:
         finally:
             if self._lasting is not None and not self._lasting.end():
                 self._log.warning("the query that rebuilt its state does not end")
-            self._forks.end()
+            self._waits.end()
             self._copies.end()
             self._host.news.leave(self._planner)
             self._planner.stop()
@@ -198,11 +189,13 @@ class StableLane:
             self._acknowledged.begin(marker)
         context = self._sink_context(writer, boundaries, lowered)
         sink = Sink(context, self._batch_writer(context))
-        plan = plan_start(start, request, self._facts(start, request, lowered))
+        reads = StartReads(self._settings, self._host, self._inputs, self._log)
+        facts = reads.facts(start, request, lowered, self._from, self._incarnation())
+        plan = plan_start(start, request, facts)
         folder, lowered = self._begin(plan, request, sink, lowered)
         if not request.ran_before:
             self._settings.record_start()
-        try:
+        with self._faults(sink).of_query(folder):
             planned = start.planned if isinstance(start, Continue) else None
             if planned is not None and self._has_grown(sink.marker, request):
                 if not self._withdraws(folder, sink.marker):
@@ -212,13 +205,12 @@ class StableLane:
                 planned = None
             self._report_start(sink.marker)
             self._copies.begin(folder, sink.marker)
-            self._forks.begin(folder, sink.marker, self._inputs)
+            self._waits.begin(folder, sink.marker, self._inputs)
             how = planned is not None, self._running()
             self._query(sink).run(lowered, folder, sink, planned=how[0], running=how[1])
-        except (DamagedCheckpointError, RepeatedOtherwiseError):
-            self._checkpoints.set_aside(self._settings.epoch)
-            self._copies.discard(folder, sink.marker)
-            raise
+
+    def _faults(self, sink: Sink) -> CheckpointFaults:
+        return CheckpointFaults(self._checkpoints, self._copies, self._settings.epoch, sink)
 
     def _running(self) -> RunningQuery | None:
         """The query that the lane takes over: of its follower, or of its rebuild."""
@@ -264,7 +256,7 @@ class StableLane:
         def report(time: LaneTime) -> None:
             self._host.report(LaneTimed(lane, run, time))
 
-        how = profile(settings.fragment, settings.topic_ids)
+        how = profile(settings.fragment, settings.topic_ids, settings.life)
         return LanePlanner(how, self._clock, report, str(lane.fragment))
 
     def _report_start(self, first: CommitMarker) -> None:
@@ -279,7 +271,7 @@ class StableLane:
         """Take in a batch, and report it, except one that precedes `LaneStarted`."""
         if self._started:
             self._planner.finished(finished.marker, finished.rows_out)
-            self._forks.finished(finished.marker, finished.duration_ms)
+            self._waits.finished(finished.marker, finished.duration_ms)
             self._host.report(finished)
 
     # --- start ----------------------------------------------------------------------------------
@@ -311,44 +303,6 @@ class StableLane:
         most = self._limit.at(marker.end) if marker else RECORDS_PER_BATCH
         return start_request(self._settings, self._from, lowered, self._host.resolver, most)
 
-    def _facts(self, start: Start, request: StartRequest, lowered: Lowered) -> StartFacts:
-        """Inputs of the start plan, from topics and clock."""
-        carried = self._from
-        first: Positions = {}
-        clamped: CommitMarker | None = None
-        skipped: CommitMarker | None = None
-        incarnation = self._incarnation()
-        if isinstance(start, FirstStart):
-            positions = self._host.resolver.start_positions(lowered)
-            first = first_positions(positions, carried.sources, self._settings.begins)
-        elif isinstance(start, BeginAt | Rebuild) and request.on_change is OnChange.EMPTY:
-            marker = reassigned(start.marker, request.positions)
-            clamped = self._log_of_inputs().clamped(marker, lowered, self._log)
-        elif isinstance(start, SkipToEnd):
-            marker = reassigned(start.marker, request.positions)
-            skipped = self._skipped_to_end(marker, start.why, lowered, incarnation)
-        return StartFacts(
-            incarnation=incarnation,
-            now_ms=self._clock.now_ms(),
-            first=first,
-            clamped=clamped,
-            written=carried.written,
-            not_before=carried.not_before,
-            after_gap=skipped,
-        )
-
-    def _skipped_to_end(
-        self, marker: CommitMarker, why: str, lowered: Lowered, incarnation: Incarnation
-    ) -> CommitMarker:
-        """The marker at the newest offsets, with the gap."""
-        earliest = partial(self._log_of_inputs().earliest, lowered)
-        inspector = partial(Inspector, lowered, self._inputs.again())
-        newest = NewestOffsets(self._host.resolver.admin, earliest, inspector, self._clock)
-        found = newest.skipped_to(marker, lowered, self._settings.fragment.shape, incarnation)
-        omitted = 0 if found.gap is None else found.gap.offsets
-        self._log.warning("%s: it begins with an empty state; %d offsets omitted", why, omitted)
-        return found
-
     def _begin(
         self, plan: StartPlan, request: StartRequest, sink: Sink, lowered: Lowered
     ) -> tuple[Path, Lowered]:
@@ -360,11 +314,16 @@ class StableLane:
         match plan.checkpoint:
             case NoCheckpoint():
                 folder = self._checkpoints.empty(epoch)
-            case LinkedCheckpoint():
+            case LinkedCheckpoint(withdrawn):
                 folder = self._checkpoints.folder(epoch)
+                if withdrawn is not None and withdraw_batch(folder, withdrawn):
+                    self._log.info("batch %d is planned anew: its plan does not fit", withdrawn)
             case RebuiltCheckpoint(rebuild):
                 lasts = request.positions.keys() == rebuild.marker.end.keys()
-                done = self._rebuild(rebuild, lowered, lasts=lasts)
+                adds = request.amnesia and rebuild.since is not None
+                faults = self._faults(sink).of_addition(self._checkpoints.folder(epoch))
+                with faults if adds else nullcontext():
+                    done = self._rebuild(rebuild, lowered, lasts=lasts)
                 self._lasting = done.lasting
                 folder, lowered = self._checkpoints.folder(epoch), done.lowered
                 start, needed = done.todo.start, done.todo.needed
@@ -493,6 +452,3 @@ class StableLane:
             trimmer.trim_if_due()
         sink.publisher.publish_again()
         self._mirror.poll()
-
-    def _log_of_inputs(self) -> Log:
-        return Log(self._host.kafka, self._host.resolver.admin)

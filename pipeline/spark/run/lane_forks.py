@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Final
 
 from brokers.records import Ends
+from pipeline.availability import Availability
 from pipeline.boundaries.deadline import Held, Watch, held, look
 from pipeline.boundaries.lane_time import LaneTime, Steered
 from pipeline.clock import steady_ms
-from pipeline.errors import BrokenInvariantError, MedusaError, RetryError
+from pipeline.errors import MedusaError, RetryError
 from pipeline.ids import BatchId, Millis, SteadyMillis, TopicId
 from pipeline.lanes.events import LaneTentative
 from pipeline.lanes.fork_phases import (
@@ -60,6 +61,24 @@ AWAITED_S: Final = 10.0
 _log = logging.getLogger(__name__)
 
 
+def new_forks(settings: LaneSettings, host: LaneHost, planner: LanePlanner) -> "LaneForks | None":
+    """The forks of a lane; None: its fragment has no tentative results.
+
+    Args:
+        settings: of the lane.
+        host: of its node.
+        planner: of the lane.
+    """
+    fragment = settings.fragment
+    availability, tentative = fragment.availability, fragment.tentative_topic
+    if availability is None or tentative is None:
+        return None
+    output = fragment.output.topic
+    places = Places(output, TopicId(settings.topic_ids.get(output, "")), tentative)
+    topic = TentativeTopic(places, host.kafka, host.resolver.admin)
+    return LaneForks(settings, host, planner, availability, topic)
+
+
 class LaneForks:
     """Begins and ends the forks of one lane, and settles what they have published.
 
@@ -67,16 +86,25 @@ class LaneForks:
         settings: of the lane.
         host: of its node.
         planner: of the lane.
+        availability: of its fragment.
+        topic: of its tentative results.
     """
 
-    def __init__(self, settings: LaneSettings, host: LaneHost, planner: LanePlanner) -> None:
-        fragment = settings.fragment
+    def __init__(
+        self,
+        settings: LaneSettings,
+        host: LaneHost,
+        planner: LanePlanner,
+        availability: Availability,
+        topic: TentativeTopic,
+    ) -> None:
         self._settings = settings
         self._host = host
         self._planner = planner
         self._inputs = LaneInputs(host)
         self._upstreams = Upstreams(settings, host)
-        self._availability = fragment.availability
+        self._availability = availability
+        self._topic = topic
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._settler: threading.Thread | None = None
@@ -87,24 +115,15 @@ class LaneForks:
         self._held: Held | None = None
         self._running: RunningFork | None = None
         self._failures, self._rests_until_ms, self._problem = 0, 0, ""
-        self._settles_at_s, self._unsettled = 0.0, 0
+        self._settles_at_s, self._unsettled, self._unsettled_problem = 0.0, 0, ""
         self._watched: Watch | None = None
         self._said: TentativeState | None = None
         self._said_ms = self._now_ms
-        output = fragment.output.topic
-        stable_id = TopicId(settings.topic_ids.get(output, ""))
-        tentative = fragment.tentative_topic
-        self._topic: TentativeTopic | None = None
-        if tentative is not None:
-            places = Places(output, stable_id, tentative)
-            self._topic = TentativeTopic(places, host.kafka, host.resolver.admin)
 
     @property
-    def state(self) -> TentativeState | None:
-        """What there is to say; None: the lane has no tentative results."""
+    def state(self) -> TentativeState:
+        """What there is to say."""
         topic, running = self._topic, self._running
-        if topic is None:
-            return None
         return TentativeState(
             phase=self._phase,
             since_ms=self._phase_ms,
@@ -113,12 +132,11 @@ class LaneForks:
             counts=topic.counts,
             is_settled=topic.is_settled,
             problem=self._problem,
+            unsettled=self._unsettled_problem,
         )
 
     def begin(self, folder: Path, first: CommitMarker, inputs: LaneInputs) -> None:
         """Look at the lane from now on; it runs in this checkpoint, and has these inputs."""
-        if self._topic is None or self._availability is None:
-            return
         self._folder, self._inputs = folder, inputs
         self._keep(first)
         name = f"forks of {self._settings.lane.fragment}"
@@ -130,9 +148,8 @@ class LaneForks:
 
     def finished(self, marker: CommitMarker, elapsed_ms: int) -> None:
         """Take in a committed marker of the lane, and how long its batch took."""
-        if self._thread is not None:
-            self._keep(marker)
-            self._measured = self._measured.with_latency(elapsed_ms)
+        self._keep(marker)
+        self._measured = self._measured.with_latency(elapsed_ms)
 
     def request_stop(self) -> None:
         """Publish nothing more, and let the fork end; does not wait. Thread-safe."""
@@ -159,12 +176,9 @@ class LaneForks:
     # --- the thread -----------------------------------------------------------------------------
 
     def _run(self) -> None:
-        availability = self._availability
-        if availability is None:
-            return
-        look_s = availability.bound_ms / 1000 / LOOKS
-        look_s = min(LOOK_MOST_S, max(LOOK_LEAST_S, look_s))
-        watch = Watch(availability.bound_ms)
+        bound_ms = self._availability.bound_ms
+        look_s = min(LOOK_MOST_S, max(LOOK_LEAST_S, bound_ms / 1000 / LOOKS))
+        watch = Watch(bound_ms)
         try:
             while not self._stop.wait(look_s):
                 watch = self._looked(watch)
@@ -177,8 +191,7 @@ class LaneForks:
             self._upstreams.end()
             if self._settler is not None:
                 self._settler.join(END_S)
-            if self._topic is not None:
-                self._topic.close()
+            self._topic.close()
 
     def _looked(self, watch: Watch) -> Watch:
         """Look, and take in an error."""
@@ -191,14 +204,14 @@ class LaneForks:
         return watch
 
     def _look(self, watch: Watch) -> Watch:
-        observed, availability, now_ms = self._planner.observed, self._availability, self._now_ms
-        if observed is None or availability is None:
+        observed, now_ms = self._planner.observed, self._now_ms
+        if observed is None:
             return watch
         watch = look(watch, *observed, now_ms, self._upstreams.awaited)
-        self._held, self._watched = held(watch, observed[0]), watch
+        self._held, self._watched = held(watch), watch
         event = self._ended() or self._offered(observed[0])
         if event is None:
-            event = next_event(self._phase, watch, self._held, availability, self._measured)
+            event = next_event(self._phase, watch, self._held, self._availability, self._measured)
         if self._phase is ForkPhase.RESTING and now_ms >= self._rests_until_ms:
             event = ForkEvent.RESTED
         if event is not None:
@@ -210,9 +223,7 @@ class LaneForks:
 
     def _act(self, event: ForkEvent, watch: Watch) -> None:
         """Do what follows from an event."""
-        running, availability = self._running, self._availability
-        if availability is None:
-            return
+        running = self._running
         if event is ForkEvent.DUE and running is not None:
             return  # the last one still ends
         self._move(event)
@@ -220,7 +231,7 @@ class LaneForks:
             case ForkEvent.DUE:
                 self._begin_fork()
             case ForkEvent.EXPIRED if running is not None:
-                found = begun(watch, availability, self._measured)
+                found = begun(watch, self._availability, self._measured)
                 running.steered = replace(found, tentative=running.steered.tentative)
                 running.fork.steer(running.steered)
                 self._say(f"publishes tentative results: {self._causes()}")
@@ -241,14 +252,14 @@ class LaneForks:
 
     def _steer(self, running: RunningFork, stable: Watch) -> None:
         """Let what is missing meanwhile step aside, too, and time go on."""
-        observed, availability, now_ms = running.fork.observed, self._availability, self._now_ms
-        if observed is None or availability is None:
+        observed = running.fork.observed
+        if observed is None:
             return
-        running.watch = look(running.watch, *observed, now_ms)
+        running.watch = look(running.watch, *observed, self._now_ms)
         if self._phase is not ForkPhase.PUBLISHING:
             return
         own, before = running.watch, running.steered
-        found = steered(stable, own, before, availability, self._measured)
+        found = steered(stable, own, before, self._availability, self._measured)
         found = replace(found, tentative=before.tentative)
         if found != running.steered:
             running.steered = found
@@ -271,9 +282,8 @@ class LaneForks:
 
     def _begin_fork(self) -> None:
         """Begin a fork, whose event time waits until the deadline."""
-        topic, availability = self._opened(), self._availability
-        observed = self._planner.observed
-        if availability is None or observed is None:
+        topic, observed = self._opened(), self._planner.observed
+        if observed is None:
             return
         in_force_ms = observed[0].release.in_force_ms
         waiting = Steered(most_ms=Millis(0) if in_force_ms is None else in_force_ms)
@@ -286,7 +296,7 @@ class LaneForks:
             self._publish(topic, made[0], batch)
 
         fork = Fork(self._settings, self._host, stable, waiting, publish)
-        watch = Watch(availability.bound_ms)
+        watch = Watch(self._availability.bound_ms)
         running = RunningFork(generation, fork, self._now_ms, watch, waiting)
         made.append(running)
         self._running = running
@@ -318,8 +328,7 @@ class LaneForks:
             return None
         if running.has_ended.is_set():
             self._running = None
-            if self._topic is not None:
-                self._opened().end(running.generation)
+            self._opened().end(running.generation)
             if (self._phase, ForkEvent.FAILED) in TRANSITIONS:  # it was not asked to end
                 raise running.error or RetryError("the query of a fork has ended")
             return None
@@ -370,7 +379,7 @@ class LaneForks:
         """Let the readers of the output begin their forks meanwhile: the waits overlap."""
         running, topic = self._running, self._topic
         waits = self._phase in (ForkPhase.PREPARING, ForkPhase.READY)
-        if running is None or topic is None or not waits:
+        if running is None or not waits:
             return
         try:
             self._tell_readers(topic, running, None)
@@ -397,18 +406,16 @@ class LaneForks:
                 topic.settle(promised_ms)
         except Exception as error:  # noqa: BLE001 - it must not end what settles
             self._unsettled += 1
+            self._unsettled_problem = str(error)
             self._settles_at_s = now_s + rest_ms(self._unsettled) / 1000
             _log.warning("tentative results are not settled: %s", error, extra=self._label)
         else:
-            self._unsettled = 0
+            self._unsettled, self._unsettled_problem = 0, ""
 
     def _opened(self) -> TentativeTopic:
         """The topic, after what an earlier process has left in it was read."""
-        topic = self._topic
-        if topic is None:
-            raise BrokenInvariantError("a lane without tentative results has a fork")
-        topic.resume(self._output_ends)
-        return topic
+        self._topic.resume(self._output_ends)
+        return self._topic
 
     @property
     def _output_ends(self) -> Ends:
@@ -436,7 +443,7 @@ class LaneForks:
     def _report(self) -> None:
         """Report to the agent what there is to say, if that is due."""
         state, now_ms = self.state, self._now_ms
-        if state is not None and is_due(state, self._said, self._said_ms, now_ms):
+        if is_due(state, self._said, self._said_ms, now_ms):
             self._said, self._said_ms = state, now_ms
             self._host.report(LaneTentative(self._settings.lane, self._settings.run, state))
 

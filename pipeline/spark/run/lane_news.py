@@ -1,14 +1,14 @@
 """News for the lanes of a node: ends of topics, boundaries and activity, as its polls read them."""
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from pipeline.boundaries.derived import PendingBoundary, WriterSeen, with_activity, with_boundary
 from pipeline.boundaries.ends import Ends
 from pipeline.boundaries.lane_time import LaneTime, Writer, Writers, writer_of
 from pipeline.boundaries.profile import DerivedInput
-from pipeline.ids import Epoch, SteadyMillis, TopicName
+from pipeline.ids import Epoch, NetworkLife, SteadyMillis, TopicName
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.spark.run.lane_planner import LanePlanner
 
@@ -27,14 +27,25 @@ class LaneNews:
         self._lock = threading.Lock()
         self._ends: Ends | None = None
         self._writers: Writers = {}
+        self._lives: Mapping[Writer, NetworkLife] = {}
         self._lanes: dict[LanePlanner, frozenset[TopicName]] = {}
         self._passed: dict[LanePlanner, Ends] = {}
 
     def watch(self, derived: Iterable[DerivedInput]) -> None:
-        """Keep what is read of the writers of these inputs, and of no others."""
+        """Keep what is read of the writers of these inputs, and of no others.
+
+        A network that was destroyed and deployed again has the same writers, and its topic the same
+        id if it existed before; what was promised in the life before is dropped.
+        """
         with self._lock:
-            writers = sorted({writer_of(one) for one in derived})
-            self._writers = {one: self._writers.get(one, WriterSeen()) for one in writers}
+            lives = {writer_of(one): one.life for one in derived}
+            kept = {
+                one: seen
+                for one, seen in self._writers.items()
+                if lives.get(one) == self._lives.get(one)
+            }
+            self._writers = {one: kept.get(one, WriterSeen()) for one in sorted(lives)}
+            self._lives = lives
 
     def ends_read(self, ends: Ends) -> None:
         """Pass on ends of topics: to lanes of which one has changed, and to all now and then."""

@@ -6,8 +6,9 @@ Nothing here waits for a server.
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from enum import Enum
 from functools import partial
 from typing import Final
 
@@ -21,9 +22,11 @@ from pipeline.boundaries.next_batch import (
     LastBatch,
     Limits,
     PassOn,
+    Sample,
     Wait,
     again,
     next_batch,
+    offsets_between,
 )
 from pipeline.boundaries.profile import DerivedInput, LaneProfile
 from pipeline.clock import Clock, steady_ms
@@ -38,6 +41,17 @@ LOOK_S: Final = 1.0
 """Interval in which a waiting lane looks at the time: a stream falls silent without news."""
 REPORT_MS: Final = 500
 """Least interval between two reports of a lane's event time, unless it becomes idle or active."""
+
+
+class LeftOut(Enum):
+    """Why partitions are not read."""
+
+    UNCHECKED = "unchecked"
+    """It is not checked yet whether they still have what was read of them."""
+    SILENT = "silent"
+    """Their ends are answered, their records are not."""
+    STEERED = "steered"
+    """A fork goes on without them."""
 
 
 class LanePlanner:
@@ -66,7 +80,8 @@ class LanePlanner:
         self._writers = frozenset(lane_time.writer_of(one) for one in derived)
         self._ends: Ends | None = None
         self._all_ends: Ends | None = None
-        self._left_out: frozenset[Place] = frozenset()
+        self._reasons: dict[LeftOut, frozenset[Place]] = {}
+        self._silent: Mapping[Place, SteadyMillis] = {}
         self._fallen: EndsByTopic | None = None
         self._time: LaneTime | None = None
         self._steered = STABLE
@@ -135,10 +150,8 @@ class LanePlanner:
     def steer(self, steered: Steered) -> None:
         """Let event time move as that of a fork; what steps aside is not read."""
         with self._changed:
-            left_out = frozenset((at.topic, at.partition) for at in steered.without)
-            if left_out != self._left_out:
-                self._left_out = left_out
-                self._ends = None if self._ends is None else self._ends.without(left_out)
+            places = frozenset((at.topic, at.partition) for at in steered.without)
+            self._leave_out(LeftOut.STEERED, places)
             self._steered = steered
             self._set(lambda time: _steered(time, steered))
 
@@ -147,6 +160,11 @@ class LanePlanner:
         """Event time of the lane and the latest ends; None: it has not begun."""
         with self._changed:
             return None if self._time is None else (self._time, self._ends)
+
+    def sampled(self, offsets: int | None) -> None:
+        """Plan again, after `Sample`: so many offsets fit; None: Kafka has not answered."""
+        with self._changed:
+            self._limits = self._limits.sampled(offsets)
 
     def state_measured(self, size_bytes: int, limit_bytes: int) -> None:
         """Take in the size of the lane's state, and its limit."""
@@ -167,18 +185,38 @@ class LanePlanner:
             ends = None if ends is None else ends.without(self._left_out)
             now_ms = steady_ms(self._clock)
             time = lane_time.begin(self._profile, marker, writers, now_ms)
-            time = _steered(time, self._steered)
+            time = replace(time, steered=self._steered, silent=self._silent)
             self._time = time if ends is None else lane_time.ends_read(time, None, ends)
             self._ends = ends
             return self._time
 
-    def leave_out(self, places: frozenset[Place]) -> None:
+    def unchecked(self, places: frozenset[Place]) -> None:
         """Plan nothing of these partitions, whose ends are not checked; replaces the last call."""
         with self._changed:
-            self._left_out, self._all_ends = places, None
+            self._leave_out(LeftOut.UNCHECKED, places)
+            self._all_ends = None
+
+    def silent(self, since_ms: Mapping[Place, SteadyMillis]) -> None:
+        """Plan nothing of these partitions, whose records are not answered; replaces the last call.
+
+        Args:
+            since_ms: since when each of them is silent (steady time).
+        """
+        with self._changed:
+            self._leave_out(LeftOut.SILENT, frozenset(since_ms))
+            self._silent = since_ms
+            self._set(lambda time: replace(time, silent=since_ms))
+
+    def _leave_out(self, why: LeftOut, places: frozenset[Place]) -> None:
+        self._reasons[why] = places
+        self._ends = None if self._ends is None else self._ends.without(self._left_out)
+
+    @property
+    def _left_out(self) -> frozenset[Place]:
+        return frozenset[Place]().union(*self._reasons.values())
 
     def written(self, places: frozenset[Place]) -> EndsByTopic:
-        """The ends of all records of some partitions, as answered since the last `leave_out`."""
+        """The ends of all records of some partitions, as answered since they are unchecked."""
         ends = self._all_ends
         written = {} if ends is None else ends.written
         return {
@@ -205,12 +243,12 @@ class LanePlanner:
             self._ended = True
             self._changed.notify_all()
 
-    def next(self, within_s: float | None = None) -> Batch | PassOn | None:
+    def next(self, within_s: float | None = None) -> Batch | PassOn | Sample | None:
         """Wait for the next batch; to be called between two batches.
 
         Returns:
-            The batch or the boundary; None if the query or the lane is to end, or, with `within_s`,
-            if there is none yet.
+            The batch or the boundary, or that `sampled` is to be called before there is a batch;
+            None if the query or the lane is to end, or, with `within_s`, if there is none yet.
         """
         until_s = None if within_s is None else self._clock.monotonic_s() + within_s
         with self._changed:
@@ -220,10 +258,13 @@ class LanePlanner:
                 decision = self._decide(now_ms)
                 if isinstance(decision, Batch):
                     self._planned, self._cut = decision, None
+                    start = {**self._last.end, **decision.begin}
+                    read = offsets_between(start, decision.end)
+                    self._limits = self._limits.after(read)
                     self._last = LastBatch(decision.end, now_ms)
                     self.step.begin(Doing.BATCH)
                     return decision
-                if isinstance(decision, PassOn):
+                if isinstance(decision, PassOn | Sample):
                     self.step.begin(Doing.REQUEST)
                     return decision
                 if until_s is not None and self._clock.monotonic_s() >= until_s:

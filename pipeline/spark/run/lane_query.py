@@ -39,6 +39,7 @@ from pipeline.spark.run.query_runner import (
     Write,
 )
 from pipeline.spark.run.rebuild import Log
+from pipeline.spark.run.silent_partitions import SilentPartitions
 from pipeline.spark.run.spark_errors import LostDataError
 from pipeline.spark.run.steered_query import Plan, Steering
 from pipeline.spark.run.topic_identity import TopicWatch
@@ -57,6 +58,16 @@ class WithSchemas(Protocol):
         self, lowered: Lowered, read: Positions, run: Callable[[Lowered], None]
     ) -> Lowered:
         """All rounds read the partitions in `read`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One run of a query: where, what it writes to, its batches, and what is done beside."""
+
+    folder: Path
+    sink: LaneSink
+    plan: Plan
+    watch: Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,15 +126,23 @@ class LaneQuery:
             StoppingError: the lane was stopped.
             MedusaError: the query or the writing of a batch failed.
         """
-        fragment = self.settings.fragment
+        fragment, kafka, clock = self.settings.fragment, self.host.kafka, self.host.clock
+        silent = SilentPartitions(kafka, self.planner, clock, self._label)
+        self.planner.silent({})
+
+        def watch() -> None:
+            self.watch()
+            silent.poll()
+
         loop = BatchLoop(
             planner=self.planner,
             sink=sink,
             shape=fragment.shape,
             spark=self.host.spark,
-            clock=self.host.clock,
+            clock=clock,
             stop=self.stop,
-            watch=self.watch,
+            watch=watch,
+            sample=self.limit.at,
         )
         planned = planned or running is not None  # one that runs asks for its next batch
         limits, withdrawn = Limits(self.limit.at(sink.marker.end), fragment.pace_ms), 0
@@ -131,13 +150,14 @@ class LaneQuery:
             loop.begin(lowered, folder, limits, planned=planned)
             last = sink.marker.batch
             try:
-                self._run(lowered, folder, sink, loop.answer, running)
+                self._run(lowered, _Run(folder, sink, loop.answer, watch), running)
             except UnreadableError as error:
                 withdrawn = withdrawn + 1 if sink.marker.batch == last else 1
                 if withdrawn > WITHDRAWN_MAX or not loop.withdraw(folder):
                     raise
                 again = f"batch {sink.marker.batch + 1} is planned anew: {error}"
-                _log.warning("%s", again, extra={"fragment": str(self.settings.lane.fragment)})
+                _log.warning("%s", again, extra={"fragment": self._label})
+                silent.find(sink.marker.end, self.planner.position)
                 planned, running = False, None
             else:  # the loop has no further batch since the lane is to stop
                 raise StoppingError
@@ -149,65 +169,55 @@ class LaneQuery:
             StoppingError, MedusaError: as by `run`.
         """
         try:
-            self._run(lowered, folder, sink, _no_further_batch)
+            self._run(lowered, _Run(folder, sink, _no_further_batch, self.watch))
         except UnreadableError:
             if not sink.undecided:  # the next start plans it anew
                 withdraw_batch(folder, BatchId(sink.marker.batch + 1))
             raise
         self.write_job.wait(SETTLE_DEADLINE_S)
 
-    def _run(
-        self,
-        lowered: Lowered,
-        folder: Path,
-        sink: LaneSink,
-        plan: Plan,
-        running: RunningQuery | None = None,
-    ) -> None:
-        """Run a query: the batch that is planned in the checkpoint, then those of `plan`."""
-        rounds: Iterator[Callable[[Lowered], None]]
-        rounds = repeat(partial(self._run_once, folder, sink, plan))
+    def _run(self, lowered: Lowered, run: _Run, running: RunningQuery | None = None) -> None:
+        """Run a query: the batch that is planned in the checkpoint, then those of its plan."""
+        rounds: Iterator[Callable[[Lowered], None]] = repeat(partial(self._run_once, run))
         if running is not None:
-            rounds = chain([partial(self._take_over, running, sink, plan)], rounds)
+            rounds = chain([partial(self._take_over, running, run)], rounds)
 
-        def run(lowered: Lowered) -> None:
+        def next_round(lowered: Lowered) -> None:
             next(rounds)(lowered)
 
         try:
-            self.with_schemas(lowered, sink.marker.end, run)
+            self.with_schemas(lowered, run.sink.marker.end, next_round)
         except LostDataError as error:
             self.topics.ask()()
-            name, marker = self.settings.fragment.name, sink.marker
+            name, marker = self.settings.fragment.name, run.sink.marker
             log = Log(self.host.kafka, self.host.resolver.admin)
             gone = log.overtaken(marker, lowered, name)
             raise in_batch(error, gone, self.settings.on_change(marker)) from error
         finally:
             self._settle()
 
-    def _run_once(self, folder: Path, sink: LaneSink, plan: Plan, lowered: Lowered) -> None:
-        reader, settled_ms = self.reader(sink.marker.end), sink.marker.boundary_ms
+    def _run_once(self, run: _Run, lowered: Lowered) -> None:
+        marker = run.sink.marker
         query = Query(
             name=self.name,
-            rows=emit(lowered, reader, settled_ms=settled_ms),
+            rows=emit(lowered, self.reader(marker.end), settled_ms=marker.boundary_ms),
             lowered=lowered,
-            folder=folder,
-            write=self._writer(sink, lowered),
-            watch=lambda _: self.watch(),
-            steering=Steering(self.host.spark, plan),
+            folder=run.folder,
+            write=self._writer(run.sink, lowered),
+            watch=lambda _: run.watch(),
+            steering=Steering(self.host.spark, run.plan),
             end=self.planner.end_query,
         )
         self.runner.run(query)
 
-    def _take_over(
-        self, running: RunningQuery, sink: LaneSink, plan: Plan, lowered: Lowered
-    ) -> None:
+    def _take_over(self, running: RunningQuery, run: _Run, lowered: Lowered) -> None:
         driver = Driver(
-            write=self._writer(sink, lowered),
-            watch=lambda _: self.watch(),
+            write=self._writer(run.sink, lowered),
+            watch=lambda _: run.watch(),
             end=self.planner.end_query,
             stop=self.stop,
         )
-        running.take_over(driver, plan)
+        running.take_over(driver, run.plan)
 
     def _writer(self, sink: LaneSink, lowered: Lowered) -> Write:
         inspector = Inspector(lowered, self.again())
@@ -226,7 +236,11 @@ class LaneQuery:
             self.write_job.wait(SETTLE_DEADLINE_S)
         except MedusaError as error:
             what = f"the last batch was not written: {error}"
-            _log.info("%s", what, extra={"fragment": str(self.settings.lane.fragment)})
+            _log.info("%s", what, extra={"fragment": self._label})
+
+    @property
+    def _label(self) -> str:
+        return str(self.settings.lane.fragment)
 
 
 def _no_further_batch() -> None:

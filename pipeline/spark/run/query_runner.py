@@ -18,13 +18,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pipeline.errors import BrokenInvariantError, MedusaError, RetryError
 from pipeline.spark.batch.facts import Engine
 from pipeline.spark.query.lowered import Lowered
-from pipeline.spark.run.outside import outside_cause
-from pipeline.spark.run.spark_errors import (
-    DamagedCheckpointError,
-    first_line,
-    from_spark,
-    with_causes,
-)
+from pipeline.spark.run.spark_errors import first_line, from_spark, from_start
 from pipeline.spark.run.steered_query import Plan, QueryDoneError, Steering
 from pipeline.spark.session.callback_connection import CallbackConnection
 from pipeline.spark.session.java_log import end_not_logged
@@ -325,14 +319,9 @@ def _started(writer: DataStreamWriter, folder: Path) -> StreamingQuery:
     """Start a query. Java reads only files of the checkpoint here; topics are read later.
 
     Raises:
-        DamagedCheckpointError: the checkpoint is unreadable.
+        DamagedCheckpointError: the checkpoint is unreadable. OutsideBatchError: perhaps it is.
     """
     try:
         return writer.start()
     except Py4JJavaError as error:
-        outside = outside_cause(with_causes(error), first_line(error))
-        if outside is not None:
-            raise outside from error
-        raise DamagedCheckpointError(
-            f"the checkpoint cannot be read: {first_line(error)}", place=str(folder)
-        ) from error
+        raise from_start(error, folder) from error

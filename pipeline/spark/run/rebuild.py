@@ -10,7 +10,7 @@ ones become dead letters.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeVar
@@ -171,20 +171,23 @@ class Log:
             RetryError: a partition is gone, so its topic was recreated; the next start reports it.
             UnavailableError: Kafka does not answer, or a partition has no leader.
         """
-        earliest, dead_letters = self.earliest(lowered), names.dead_letters
+        dead_letters = names.dead_letters
         end, sources = start.marker.end, start.marker.sources
-        for at in sorted(end.keys() - earliest.keys()):
+        begin = start.begin if start.since is None else start.since.end
+        read = None if begin is None else {at.topic for at in begin if begin[at] < end[at]}
+        earliest = self.earliest(lowered, read)
+        known = {at.topic for at in earliest}
+        for at in sorted(at for at in end if at.topic in known and at not in earliest):
             raise RetryError(
                 "the partition is gone: the topic was deleted, and made again with fewer",
                 place=f"topic {at.topic}, partition {at.partition}",
             )
         found = complete(self.admin.start_offsets((dead_letters,)), (dead_letters,))[dead_letters]
         start = with_dead_letters(start, found, dead_letters)
-        begin = start.begin if start.since is None else start.since.end
         if begin is None:
             begin = {**_from_earliest(end, earliest, lowered), **start.not_before}
         for at in sorted(begin):
-            if begin[at] < earliest[at] and begin[at] < end[at]:
+            if begin[at] < end[at] and begin[at] < earliest[at]:
                 raise self._too_short(at, begin[at], earliest[at])
         if all(begin[at] >= end[at] for at in begin):  # no record is read, so none is left out
             return Rebuilding(start, begin, ())
@@ -231,14 +234,18 @@ class Log:
         names = sorted(topics)
         return complete(self.admin.end_offsets(names, Isolation.UNCOMMITTED), names)
 
-    def earliest(self, lowered: Lowered) -> dict[InputPartition, Offset]:
-        """The oldest offset of every partition that is read."""
-        topics = sorted({t.topic for source in lowered.sources for t in source.topics})
+    def earliest(
+        self, lowered: Lowered, only: Container[TopicName] | None = None
+    ) -> dict[InputPartition, Offset]:
+        """The oldest offset of every partition that is read; `only` of these topics."""
+        every = {t.topic for source in lowered.sources for t in source.topics}
+        topics = sorted(topic for topic in every if only is None or topic in only)
         starts = complete(self.admin.start_offsets(topics), topics)
         return {
             InputPartition(source.input, assigned.topic, partition): offset
             for source in lowered.sources
             for assigned in source.topics
+            if assigned.topic in starts
             for partition, offset in starts[assigned.topic].items()
         }
 

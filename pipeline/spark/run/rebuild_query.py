@@ -21,6 +21,7 @@ from pipeline.lanes.rebuild_pieces import (
     watermarks,
 )
 from pipeline.lanes.start.decision import Rebuild
+from pipeline.lanes.start.facts import CommittedState
 from pipeline.markers.positions import Positions
 from pipeline.spark.batch.facts import Engine
 from pipeline.spark.batch.inspection import Inspector
@@ -39,7 +40,12 @@ from pipeline.spark.run.planned_batch import plan_first_batch, plan_next_batch, 
 from pipeline.spark.run.query_runner import Query, QueryRunner, StoppingError
 from pipeline.spark.run.rebuild import Log, Rebuilding, UnlikeError, tried
 from pipeline.spark.run.rebuild_batch import RebuildBatches
-from pipeline.spark.run.spark_errors import DamagedCheckpointError, LostDataError, translated
+from pipeline.spark.run.spark_errors import (
+    DamagedCheckpointError,
+    LostDataError,
+    OutsideBatchError,
+    translated,
+)
 from pipeline.spark.run.steered_query import Steering
 
 TRIES_MAX: Final = 3
@@ -119,12 +125,15 @@ class RebuildQuery:
 
         Raises:
             StoppingError: the lane was stopped.
-            MedusaError: the state cannot be rebuilt.
+            MedusaError: the state cannot be rebuilt; or not from the older checkpoint, and the
+                lane is not to build it from the log.
         """
         if start.since is not None:
             try:
-                return self._since_checkpoint(start, start.since.batch, lowered)
-            except (DamagedCheckpointError, UnlikeError) as error:
+                return self._since_checkpoint(start, start.since, lowered)
+            except (DamagedCheckpointError, OutsideBatchError, UnlikeError) as error:
+                if self.settings.amnesia:
+                    raise
                 self._say(f"not from the checkpoint of batch {start.since.batch}: {error}")
                 start = replace(start, since=None)
         todo = self._prepared(start, lowered)
@@ -134,14 +143,13 @@ class RebuildQuery:
             partial(self.folders.empty, self.settings.epoch),
         )
 
-    def _since_checkpoint(self, start: Rebuild, batch: BatchId, lowered: Lowered) -> Rebuilt:
-        todo, folder = self._prepared(start, lowered), self.folders.folder(self.settings.epoch)
-        first = BatchId(batch + 1)
+    def _since_checkpoint(self, start: Rebuild, since: CommittedState, lowered: Lowered) -> Rebuilt:
+        folder, first = self.folders.folder(self.settings.epoch), BatchId(since.batch + 1)
         withdraw_batch(folder, first)  # it may be planned as it was executed, or otherwise
-        if start.since is not None and start.since.is_at(start.marker.end, start.eviction_ms):
+        if since.is_at(start.marker.end, start.eviction_ms):  # what topics hold does not matter
             self._say(f"{start.why}: nothing is missing in the state")
-            return Rebuilt(todo, batch, lowered, ())
-        return self.execute(todo, first, folder, lowered)
+            return Rebuilt(Rebuilding(start, since.end, ()), since.batch, lowered, ())
+        return self.execute(self._prepared(start, lowered), first, folder, lowered)
 
     def _prepared(self, start: Rebuild, lowered: Lowered) -> Rebuilding:
         log = Log(self.host.kafka, self.host.resolver.admin)

@@ -1,6 +1,6 @@
 """Resolver of lowering's external inputs: schemas in the registry, partitions and ids in Kafka."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Final
@@ -133,15 +133,20 @@ class SchemaResolver:
             return None
         return None if found is None else found.text
 
-    def start_positions(self, lowered: Lowered) -> dict[InputPartition, Offset]:
+    def start_positions(
+        self, lowered: Lowered, only: Container[TopicName] | None = None
+    ) -> dict[InputPartition, Offset]:
         """Begin positions of a first start: by the document; derived streams at the start.
 
         An existing redrive topic contains only records for others, such as a fragment of the same
-        name in an earlier life of the network: this fragment's come later.
+        name in an earlier life of the network: this fragment's come later. `only`: of these topics;
+        others are not asked for.
         """
         found: dict[InputPartition, Offset] = {}
         for source in lowered.sources:
             for assigned in source.topics:
+                if only is not None and assigned.topic not in only:
+                    continue
                 if assigned.role is TopicRole.REDRIVE:
                     offsets = self._ends_of(assigned.topic)
                 elif source.start is not None:
@@ -157,7 +162,8 @@ class SchemaResolver:
 
         A new partition of a known topic begins at its oldest record, a topic that was not read
         before as configured for its stream. A new redrive topic is read from 0 on: records that
-        were removed from it were never read.
+        were removed from it were never read. Topics without a new partition are not asked for
+        anything: they may be out of reach.
         """
         assigned = {
             InputPartition(source.input, topic.topic, partition): topic.role
@@ -170,17 +176,18 @@ class SchemaResolver:
         if not new:
             return found
         read_before = {(at.input, at.topic) for at in found}
-        first = self.start_positions(lowered)
-        topics = sorted({at.topic for at in new})
-        oldest = complete(self.admin.start_offsets(topics), topics)
         ever_read = {at.topic for end in (marker.end, *(o.end for o in marker.left)) for at in end}
-        for at in new:
-            if assigned[at] is TopicRole.REDRIVE and at.topic not in ever_read:
-                found[at] = Offset(0)
-            elif assigned[at] is TopicRole.REDRIVE or (at.input, at.topic) in read_before:
-                found[at] = oldest[at.topic][at.partition]
-            else:
-                found[at] = first[at]
+        redriven = {at for at in new if assigned[at] is TopicRole.REDRIVE}
+        unread = {at for at in redriven if at.topic not in ever_read}
+        grown = (redriven - unread) | {at for at in new if (at.input, at.topic) in read_before}
+        found.update(dict.fromkeys(unread, Offset(0)))
+        topics = sorted({at.topic for at in grown})
+        oldest = complete(self.admin.start_offsets(topics), topics) if topics else {}
+        found.update((at, Offset(oldest[at.topic][at.partition])) for at in grown)
+        begun = new - unread - grown
+        if begun:
+            first = self.start_positions(lowered, {at.topic for at in begun})
+            found.update((at, first[at]) for at in begun)
         return found
 
     def _start_of(self, topic: TopicName, start: StartAt) -> Mapping[int, Offset]:

@@ -30,6 +30,10 @@ class DamagedCheckpointError(RetryError):
     code = "damaged-checkpoint"
 
 
+class OutsideBatchError(RetryError):
+    """A query failed between two batches for an unknown cause, which may be its checkpoint."""
+
+
 class LostDataError(RefusedError):
     """An input lost records before they were read; Spark reports the place in varying forms."""
 
@@ -42,6 +46,7 @@ _DAMAGED_STATE = (
     "CANNOT_LOAD_STATE_STORE",
     "STATE_STORE_",
     "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA",
+    "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY",
     "StateStoreProvider",
     "RocksDBException",
 )
@@ -54,6 +59,14 @@ _DAMAGED_LOG = (
 )
 
 
+_OF_PROCESS = re.compile(
+    r"java\.lang\.(?:OutOfMemoryError|StackOverflowError|InterruptedException)\b"
+    r"|java\.io\.InterruptedIOException\b|java\.nio\.channels\.ClosedByInterruptException\b"
+    r"|py4j\.Py4J\w*Exception\b|CONCURRENT_QUERY|stopped SparkContext"
+)
+"""Causes in the process of the node: its memory, its threads, its connection with Python, or
+another query of the same checkpoint that has not ended yet. Whatever they interrupt looks damaged.
+Py4j's frames are in the stack of every error, its exceptions are not."""
 _STATE_OF_QUERY = "=== Streaming Query ==="
 """Begins Spark's description of a failed query, whose plan names the checkpoint."""
 _WAITED = "Exception thrown in awaitResult"
@@ -99,29 +112,49 @@ def from_spark(error: SparkError, folder: Path | None) -> MedusaError:
         what = f"Spark has no Python for a box's function: {first_line(error)}"
         return RefusedError(what, hint=_PYTHON)
     outside = outside_cause(with_causes(error), first_line(error))
-    if outside is not None:
-        return outside
-    if why := _damaged(text, folder):
-        return DamagedCheckpointError(f"{why}: {first_line(error)}", place=str(folder or ""))
+    return _of_checkpoint(error, folder) if outside is None else outside
+
+
+def _of_checkpoint(error: SparkError, folder: Path | None) -> RetryError:
+    """Translate an error whose cause is the checkpoint, the process, or not known."""
+    text = str(error)
+    if _is_of_process(error):
+        return RetryError(f"the query failed: {first_line(error)}")
+    if _is_damaged(text, folder):
+        what = f"the checkpoint cannot be read: {first_line(error)}"
+        return DamagedCheckpointError(what, place=str(folder or ""))
+    if folder is not None and _IN_BATCH not in text and str(folder) in text:
+        return _outside_batch(error, folder)  # the description of any failed query names the folder
     return RetryError(f"the query failed: {first_line(error)}")
 
 
-def _damaged(text: str, folder: Path | None) -> str:
-    """What the text of an error says about the checkpoint; empty: nothing.
+def from_start(error: SparkError, folder: Path) -> MedusaError:
+    """Translate an error of the start of a query: Java reads only files of its checkpoint then."""
+    found = from_spark(error, folder)
+    if type(found) is not RetryError or _is_of_process(error):
+        return found
+    return _outside_batch(error, folder)
 
-    A query that fails outside of a batch for an unknown reason may have failed by its checkpoint,
-    and would each time. The description of any failed query names the folder.
-    """
-    unreadable = "the checkpoint cannot be read"
+
+def _outside_batch(error: SparkError, folder: Path) -> OutsideBatchError:
+    what = f"the query failed outside of a batch: {first_line(error)}"
+    return OutsideBatchError(what, place=str(folder))
+
+
+def _is_of_process(error: SparkError) -> bool:
+    """Whether the process has failed, rather than what it reads."""
+    return _OF_PROCESS.search(with_causes(error)) is not None
+
+
+def _is_damaged(text: str, folder: Path | None) -> bool:
+    """Whether the text of an error names the checkpoint as its cause."""
     if any(sign in text for sign in _DAMAGED_STATE):
-        return unreadable
+        return True
     if folder is None or _IN_BATCH in text:
-        return ""
+        return False
     if str(folder) in text.partition(_STATE_OF_QUERY)[0]:
-        return unreadable
-    if any(sign in text for sign in _DAMAGED_LOG):
-        return unreadable
-    return "the query failed outside of a batch" if str(folder) in text else ""
+        return True
+    return any(sign in text for sign in _DAMAGED_LOG)
 
 
 @contextmanager

@@ -53,6 +53,15 @@ _METHODS: Final = frozenset(
     }
 )
 """The methods of Spark's reader of offsets."""
+_DEFECTS: Final = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+)
+"""What a defect of the lane's own code raises; Java's and py4j's errors are others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +158,20 @@ class Steering:
                 self._unasked.discard(leaf)
                 return json.dumps(offsets_of(self._end, engine.lowered.leaves[leaf]))
         except MedusaError as error:
-            self.raised = error
-            # The lane logs the error; Spark would log its own stack for it.
-            self._quiet.enter_context(end_not_logged(engine.query, self.spark))
+            self._fail(error, engine)
             raise
+        except _DEFECTS as error:  # Spark would report it as a failure of its own
+            failure = BrokenInvariantError(
+                f"the next batch cannot be planned: {type(error).__name__}: {error}",
+                hint="nothing of it was published; keep the log of the node, and report this",
+            )
+            self._fail(failure, engine)
+            raise failure from error
+
+    def _fail(self, error: MedusaError, engine: Engine) -> None:
+        self.raised = error
+        # The lane logs the error; Spark would log its own stack for it.
+        self._quiet.enter_context(end_not_logged(engine.query, self.spark))
 
     def begins(self, engine: Engine, leaf: int) -> str | None:
         """Where partitions of a leaf begin anew in the present batch, as JSON; None: none does."""

@@ -89,6 +89,7 @@ class TentativeTopic:
         self._starts: Mapping[int, Offset] = {}
         self._due: _Due | None = None
         self._partitions = 0
+        self._newest: Generation | None = None
         self._counts = NONE_YET
         self._refused_to: tuple[Generation, Millis] | None = None
 
@@ -103,11 +104,6 @@ class TentativeTopic:
         """Whether nothing is left to settle."""
         settling = self._settling
         return settling is not None and not settling.unsettled
-
-    @property
-    def is_open(self) -> bool:
-        """Whether what is in the topic was read, and nothing has closed it since."""
-        return self._settling is not None
 
     def resume(self, output_ends: Ends) -> None:
         """Take over what an earlier process has left, unless that was done; before anything else.
@@ -148,7 +144,8 @@ class TentativeTopic:
             self._partitions = self._counted()
             if not settling.unsettled:  # nothing is missing before
                 self._starts = dict(output_ends.get(self._places.stable, {}))
-            return following(settling.newest, epoch)
+            known = [one for one in (settling.newest, self._newest) if one is not None]
+            return following(max(known, default=None), epoch)
 
     def publish(self, generation: Generation, results: Results) -> int:
         """Send the results of a batch that are not settled yet; returns their number.
@@ -178,6 +175,7 @@ class TentativeTopic:
                 )
             registered = settling.register(made)
             accepted = registered.accepted
+            self._newest = generation  # its number counts as used, also if its topic is lost
             if registered.refused:
                 last_ms = max(one.timestamp_ms for one in registered.refused)
                 self._refused_to = generation, last_ms
@@ -349,7 +347,11 @@ class TentativeTopic:
         topic = self._places.tentative
         found = self._admin.describe((topic,)).get(topic)
         if found is None:
-            raise NoSuchTopicError("the topic does not exist", place=f"topic {topic}")
+            raise NoSuchTopicError(
+                "the topic does not exist",
+                place=f"topic {topic}",
+                hint="deploy the network again: that creates it",
+            )
         return found.partitions
 
     def _ends(self, topic: TopicName, isolation: Isolation = Isolation.COMMITTED) -> Ends:

@@ -45,7 +45,7 @@ class Upstreams:
             for one in settings.fragment.inputs
             if isinstance(one, DerivedStream) and one.tentative
         }
-        inputs = profile(settings.fragment, settings.topic_ids).inputs
+        inputs = profile(settings.fragment, settings.topic_ids, settings.life).inputs
         self._inputs = tuple(
             one for one in inputs if isinstance(one, DerivedInput) and one.stream in followed
         )

@@ -113,10 +113,10 @@ class IdleSession:
         self, lowered: Lowered, begin: Mapping[InputPartition, Offset], most: int
     ) -> DataFrame:
         """The results of the query from these positions on, at most so many records at once."""
-        sizer = BatchSizer(self.kafka, self.resolver.admin, self.clock)
+        sampled = BatchSizer(self.kafka, self.resolver.admin, self.clock).records_at_once(begin)
         options = {
             **read_options(self.brokers),
-            "maxOffsetsPerTrigger": str(min(most, sizer.records_at_once(begin))),
+            "maxOffsetsPerTrigger": str(min(most, sampled or most)),
             "failOnDataLoss": "false",
         }
         return emit(lowered, KafkaReader(self.spark, options, starting_at(begin)))

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from random import Random
 
+from connectors.generators.prices import SYMBOLS, TICK_MS, Market, Quote, Trade
 from pipeline.examples.prices import PRICES as EXAMPLE
 from pipeline.examples.prices import due_aged
-from pipeline.projects.prices.producer import SYMBOLS, TICK_MS, Market, Quote, Trade
 from tests.faults.case import Fed
 from tests.faults.cases.of_examples import Inner, Played, case_of, partition_of
 from tests.faults.values import Columns

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from random import Random
 
+from connectors.generators.sensors import ROOM_SIZE, TICK_MS, Calibration, Fleet, Reading
 from pipeline.examples.example import columns_of
 from pipeline.examples.sensors import (
     SENSORS as EXAMPLE,
@@ -14,7 +15,6 @@ from pipeline.examples.sensors import (
     due_once,
     due_rooms,
 )
-from pipeline.projects.sensors.producer import ROOM_SIZE, TICK_MS, Calibration, Fleet, Reading
 from pipeline.reference.sensors import Earlier, Level, Room
 from pipeline.reference.sensors import Reading as Once
 from tests.faults.case import Fed

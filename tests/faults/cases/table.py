@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from tests.faults.case import Case
 from tests.faults.cases.aggregates import AGGREGATES
 from tests.faults.cases.as_of import AS_OF
+from tests.faults.cases.bounded import OUTER_JOIN_BOUNDED, WINDOW_BOUNDED
 from tests.faults.cases.chain import CHAIN
 from tests.faults.cases.deduplicate import DEDUPLICATE
 from tests.faults.cases.flat_map import FLAT_MAP, FLAT_MAP_WINDOW
@@ -35,6 +36,7 @@ CASES: Mapping[str, Case] = {
         WINDOW,
         WINDOW_WITH_IDLENESS,
         WINDOW_OF_WRONG_CLOCKS,
+        WINDOW_BOUNDED,
         AGGREGATES,
         SLIDING,
         SESSIONS,
@@ -42,6 +44,7 @@ CASES: Mapping[str, Case] = {
         JOIN,
         OUTER_JOIN,
         LEFT_JOIN,
+        OUTER_JOIN_BOUNDED,
         AS_OF,
         DEDUPLICATE,
         UNION,

@@ -11,9 +11,9 @@ from typing import cast
 
 import yaml
 
+from connectors.generators.cars import SEGMENTS, TICK_MS, Traffic
+from connectors.generators.cars import Sighting as Made
 from pipeline.examples.tolls import with_short_windows
-from pipeline.projects.tolls.producer import SEGMENTS, TICK_MS, Traffic
-from pipeline.projects.tolls.producer import Sighting as Made
 from pipeline.reference.tolls import (
     Rules,
     Sighting,

@@ -9,8 +9,11 @@ import pytest
 from brokers.embedded.stack import EmbeddedStack
 from brokers.zookeeper import ZooKeeperStore
 from pipeline.catalog.catalog import Catalog
+from pipeline.catalog.contracts import ContractKey
+from pipeline.contracts.ledger.book import Book
+from pipeline.contracts.negotiation.steps import accept, cancel
 from pipeline.errors import MedusaError, RetryError
-from pipeline.ids import Epoch, NetworkVersion, NodeId
+from pipeline.ids import Epoch, NetworkVersion, NodeId, ParticipantId
 from pipeline.names import Znodes
 from tests.system.support import OWNER
 from tests.unit.catalog.support import (
@@ -26,6 +29,9 @@ from tests.unit.catalog.support import (
     node,
     report,
 )
+from tests.unit.contracts.ledger.entries_of import ledger
+from tests.unit.contracts.parties import ALICE, BOB, LOAD, active, keys, proposed, signer
+from tests.unit.contracts.parties import NOW as NOW_OF_CONTRACTS
 
 pytestmark = pytest.mark.system
 
@@ -161,3 +167,52 @@ def test_reports_do_not_stop_an_undeploy(open_catalog: OpenCatalog) -> None:
     assert removed.is_set()
     assert catalog.networks.of(OWNER) == ()
     assert catalog.fragments.of(TOLLS) == ()
+
+
+def test_of_an_acceptance_and_a_withdrawal_only_one_is_stored(open_catalog: OpenCatalog) -> None:
+    """Two participants sign at the same time, each below its own path."""
+    catalog = open_catalog()
+    catalog.format.ensure(ParticipantId(ALICE), ParticipantId(BOB))
+    for party in (ALICE, BOB):
+        catalog.keys.replace(None, keys(party))
+    before = proposed()
+    with_bob, with_alice = ContractKey(BOB, LOAD), ContractKey(ALICE, LOAD)
+    of_alice = catalog.contracts.read(ALICE, with_bob)
+    catalog.contracts.add(of_alice, before.documents[0].text())
+    acts = (
+        (ALICE, with_bob, cancel(before, signer(ALICE, NOW_OF_CONTRACTS + 1), "")[0]),
+        (BOB, with_alice, accept(before, signer(BOB, NOW_OF_CONTRACTS + 1))[0]),
+    )
+    stored = [(open_catalog(), catalog.contracts.read(party, key)) for party, key, _ in acts]
+    lost: list[MedusaError] = []
+
+    def signing(number: int) -> Callable[[], None]:
+        def run() -> None:
+            session, contract = stored[number]
+            try:
+                session.contracts.add(contract, acts[number][2].text())
+            except RetryError as error:
+                lost.append(error)
+
+        return run
+
+    run_all([signing(number) for number in range(2)])
+    assert len(lost) == 1
+    assert len(catalog.contracts.read(ALICE, with_bob).documents) == 2
+
+
+def test_a_ledger_is_kept_in_the_catalog(open_catalog: OpenCatalog) -> None:
+    """Entries are added once and in order, read by another session, and removed."""
+    catalog, other = open_catalog(), open_catalog()
+    catalog.format.ensure(ParticipantId(ALICE), ParticipantId(BOB))
+    catalog.keys.replace(None, keys(BOB))
+    key, books = ContractKey(ALICE, LOAD), [Book(LOAD)]
+    entries, _ = ledger(active(), 3)
+    for one in entries:
+        books.append(books[-1].after(one.entry, ALICE))
+        assert catalog.ledgers.append(BOB, key, one.text(), books[-1])
+    assert not other.ledgers.append(BOB, key, entries[-1].text(), books[-1])
+    assert other.ledgers.remove_up_to(BOB, key, books[2]) == 2
+    found = other.ledgers.read(BOB, key)
+    assert (found.start, found.end) == (books[2], books[-1])
+    assert other.ledgers.entries(BOB, key, found) == tuple(one.text() for one in entries[2:])

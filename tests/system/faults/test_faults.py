@@ -6,6 +6,9 @@ from tests.system.faults.conftest import Strike
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 
+PUBLISHES = 3
+"""A seed with which all faults of a missing input last until results are tentative."""
+
 
 def test_results_are_exact_after_kill_9_during_a_batch(strike: Strike) -> None:
     """The batch is planned in the checkpoint, not committed: every pair is emitted once."""
@@ -25,6 +28,20 @@ def test_a_fenced_zombie_writes_no_record(strike: Strike) -> None:
 def test_results_are_exact_after_kill_9_of_the_servers(strike: Strike) -> None:
     """Kafka and ZooKeeper are killed in turn while a stateless network runs."""
     strike(["map", "union"], ["kill_broker", "kill_zookeeper"])
+
+
+def test_tentative_results_are_settled_after_kill_9_of_the_owner(strike: Strike) -> None:
+    """A partition of the input is away; the owner is killed while results are tentative."""
+    report = strike(["window_bounded"], ["input_missing_owner_killed"], seed=PUBLISHES)
+    assert all(verdict.tentative for verdict in report.verdicts)
+
+
+@pytest.mark.second_tier("as test_tentative_results_are_settled_after_kill_9_of_the_owner")
+@pytest.mark.parametrize("fault", ["input_missing", "input_missing_taken_over"])
+def test_tentative_results_are_settled_whatever_ends_them(strike: Strike, fault: str) -> None:
+    """The input is there again, or another node takes over."""
+    report = strike(["window_bounded", "outer_join_bounded"], [fault], seed=PUBLISHES)
+    assert sum(verdict.tentative for verdict in report.verdicts)
 
 
 @pytest.mark.second_tier("test_a_fenced_zombie_writes_no_record, with a suspended node")

@@ -41,6 +41,7 @@ from tests.unit.agent.performers import (
     make_node,
 )
 from tests.unit.agent.support import fresh_marker
+from tests.unit.catalog.support import leaving
 
 SOURCE = replace(NODE, node=NodeId("source"))
 WITHIN_S = 10.0
@@ -120,7 +121,7 @@ def test_a_level_follower_is_taken_by_the_lane_that_starts(node: Node) -> None:
     assert follower.settings.epoch == 2
     owner = node.catalog.owners.get(NETWORK, MOVING.fragment)
     assert isinstance(owner, OwnerRecord)
-    node.catalog.owners.release(MOVING, owner)
+    node.catalog.owners.release(MOVING, leaving(node.catalog, owner, MOVING))
     node.start()
     until(lambda: bool(node.lanes), "a lane")
     lane = node.lanes[0]
@@ -138,7 +139,7 @@ def test_a_lane_without_a_follower_has_no_state_of_one(node: Node) -> None:
     """As after a claim of a fragment whose owner has died."""
     owner = node.catalog.owners.get(NETWORK, MOVING.fragment)
     assert owner is not None
-    node.catalog.owners.release(MOVING, owner)
+    node.catalog.owners.release(MOVING, leaving(node.catalog, owner, MOVING))
     node.start()
     until(lambda: bool(node.lanes), "a lane")
     assert node.lanes[0].followed is None
@@ -166,6 +167,7 @@ def test_a_taken_follower_is_not_begun_again(node: Node) -> None:
     again = replace(following, transfer=replace(transfer, epoch=Epoch(3)))
     node.performer.perform(Follow((again,)))
     until(lambda: len(node.followers) == 2, "a follower of the next move")
+    assert node.followers[1].before == state  # the lane was fenced before it had a query
 
 
 @pytest.mark.parametrize("error", [None, RetryError("a batch has another outcome")])

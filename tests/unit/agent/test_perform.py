@@ -1,5 +1,6 @@
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -11,6 +12,7 @@ from pipeline.agent.effects import (
     Rehearse,
     ReleaseFragment,
     SendActivity,
+    StartLane,
     StopLane,
     WatchTopics,
 )
@@ -52,7 +54,7 @@ from pipeline.trimming.readers import ReadersInCatalog
 from tests.conftest import WaitFor
 from tests.unit.agent.performers import DEPLOYED, LANE, LIFE, MOVING, NETWORK, NODE, PLAN, RUN, Node
 from tests.unit.agent.support import LEFT, fresh_marker
-from tests.unit.catalog.support import NOTHING_READ
+from tests.unit.catalog.support import NOTHING_READ, leaving
 
 
 def test_a_start_claims_the_fragment_and_runs_its_lane_until_it_is_stopped(
@@ -100,6 +102,46 @@ def test_a_claim_of_what_a_lost_node_owned_begins_a_takeover(
     assert (taken.lane, taken.run, taken.takeover.source) == (LANE, RUN, "lost")
     assert taken.takeover.noticed is None
     node.stop()
+
+
+@pytest.mark.parametrize(
+    ("before", "refused", "expected"),
+    [
+        (None, False, [False, False]),
+        (None, True, [False, True]),
+        (NODE.node, False, [True, True]),
+        (NodeId("lost"), False, [True, True]),
+    ],
+    ids=["released", "released and refused", "own", "lost"],
+)
+def test_with_amnesia_a_fragment_that_was_released_has_its_state_built(
+    make_node: Callable[[Exception | None], Node],
+    wait_for: WaitFor,
+    before: NodeId | None,
+    refused: bool,  # noqa: FBT001 - a parameter of the test
+    expected: list[bool],
+) -> None:
+    """Nothing has failed. If it cannot be built, the next start begins without it.
+
+    A server that does not answer is no failure of the start.
+    """
+    error = RefusedError("removed") if refused else UnavailableError("away")
+    node = make_node(error)
+    if before is not None:
+        owner = replace(NODE, node=before)
+        node.catalog.owners.claim(NETWORK, MOVING.fragment, owner, Millis(0))
+    deployed = replace(DEPLOYED, record=replace(DEPLOYED.record, amnesia=True))
+    for number, is_amnesiac in enumerate(expected, 1):
+        node.performer.perform(StartLane(LANE, RUN, deployed, PLAN.fragments[0]))
+        wait_for(partial(_have_ended, node, number), "the end of the lane")
+        assert node.lanes[-1].settings.amnesia is is_amnesiac
+    ends = [one.retry for one in node.events if isinstance(one, LaneStopped)]
+    assert ends == ([True, False] if refused else [True, True])
+
+
+def _have_ended(node: Node, number: int) -> bool:
+    """Whether so many runs of lanes have."""
+    return sum(isinstance(one, LaneStopped) for one in node.events) == number
 
 
 def test_a_marker_of_a_newer_format_is_refused_before_the_claim(
@@ -318,6 +360,7 @@ def test_a_release_removes_the_owner(make_node: Callable[[Exception | None], Nod
     owner = node.catalog.owners.get(NETWORK, MOVING.fragment)
     assert owner is not None
     for other in (replace(owner, epoch=Epoch(9)), owner):
-        node.performer.perform(ReleaseFragment(MOVING, other, NodeId("there")))
+        found = leaving(node.catalog, other, MOVING)
+        node.performer.perform(ReleaseFragment(MOVING, found))
         left = node.catalog.owners.get(NETWORK, MOVING.fragment)
         assert (left is None) == (other is owner)

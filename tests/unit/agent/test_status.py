@@ -6,9 +6,10 @@ from pipeline.boundaries.ends import ENDS_FRESH_MS
 from pipeline.boundaries.held import HELD_LEAST_MS
 from pipeline.boundaries.open_transactions import OPEN_LONG_MS
 from pipeline.boundaries.profile import LaneProfile
+from pipeline.boundaries.usual_waits import UsualWaits
 from pipeline.catalog.fragment_status import LaneState
 from pipeline.ids import Epoch, RunNumber
-from pipeline.lanes.events import LaneRebuilding
+from pipeline.lanes.events import LaneRebuilding, LaneWaited
 from pipeline.network.boxes.shape import Windowed
 from pipeline.network.boxes.windows import TumblingWindow
 from pipeline.planner.instants import instant
@@ -32,6 +33,21 @@ def test_a_report_names_the_writers_of_derived_inputs_while_it_runs() -> None:
     assert agent.report().writers == (LEFT.writer,)
     agent.stopped("boom")
     assert agent.report().writers == ()
+
+
+def test_the_usual_waits_of_a_lane_are_those_of_its_run() -> None:
+    """A new one measures them anew."""
+    agent, waits = Agent(), UsualWaits(5, 700, 900)
+    agent.read_catalog(deployed())
+    agent.started(CARS)
+    agent.receive(LaneWaited(LANE, RunNumber(1), waits))
+    assert agent.report().waits == waits
+    agent.stopped("boom")
+    assert agent.report().waits is None
+    agent.tick(60_000)
+    agent.started(CARS, epoch=2)
+    agent.receive(LaneWaited(LANE, RunNumber(1), waits))
+    assert agent.report().waits is None
 
 
 def test_an_unreachable_topic_is_reported_as_waiting(agent: Agent) -> None:

@@ -1,8 +1,10 @@
 """Parts of small batches, from Spark's log."""
 
+import json
+
 import pytest
 
-from benchmarks.batch_parts import batches, show
+from benchmarks.batch_parts import batches, plan_times, show
 
 LOG = """\
 a line of another kind
@@ -43,3 +45,28 @@ def test_the_wait_for_a_batch_is_no_part_of_it(capsys: pytest.CaptureFixture[str
     assert ["addBatch", "80"] in lines
     assert ["without", "the", "wait", "90"] in lines
     assert ["Java", "250"] in lines
+
+
+def test_plans_are_timed_while_a_query_is_behind() -> None:
+    """Not the first batch of a query, not the last one, and none without records."""
+
+    def batch(query: str, rows: int, wait_ms: int) -> str:
+        progress = {
+            "runId": query,
+            "numInputRows": rows,
+            "durationMs": {"latestOffset": wait_ms},
+        }
+        return f"Streaming query made progress: {json.dumps(progress, indent=2)}\n"
+
+    log = "".join(
+        [
+            batch("a", 10, 900),
+            batch("a", 10, 2),
+            batch("b", 10, 800),
+            batch("a", 0, 700),
+            batch("a", 10, 3),
+            batch("a", 5, 600),
+            batch("b", 5, 500),
+        ]
+    )
+    assert plan_times(log) == [2.0, 3.0]

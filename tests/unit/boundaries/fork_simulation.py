@@ -251,7 +251,7 @@ class Forks:
         """Do what is due."""
         at_ms = SteadyMillis(now)
         self.watch = look(self.watch, self.stable.time, self.stable.ends, at_ms, self.awaited())
-        found = held(self.watch, self.stable.time)
+        found = held(self.watch)
         happened = self.offered()
         if happened is None:
             happened = next_event(self.phase, self.watch, found, self.availability, HOW)
@@ -399,13 +399,17 @@ class Run:
         """All ticks; afterwards no partition is away or behind, until all is settled."""
         for tick in range(self.scenario.ticks):
             self.tick(tick)
+        self.finish()
+        return self
+
+    def finish(self) -> None:
+        """Some ticks more, in which no partition is away or behind."""
         last = self.scenario.ticks
         quiet = replace(self.scenario, failures=(), behind=(0,) * len(self.logs))
         self.scenario, was = quiet, self.scenario
         for tick in range(last, last + 120):
             self.tick(tick)
         self.scenario = was
-        return self
 
     def tick(self, tick: int) -> None:
         """Records come, brokers answer, lanes run, and the forks are looked at."""

@@ -24,7 +24,15 @@ from pipeline.boundaries.lane_time import (
     ends_read,
     writer_of,
 )
-from pipeline.boundaries.next_batch import Batch, LastBatch, Limits, PassOn, Wait, next_batch
+from pipeline.boundaries.next_batch import (
+    Batch,
+    LastBatch,
+    Limits,
+    PassOn,
+    Sample,
+    Wait,
+    next_batch,
+)
 from pipeline.boundaries.profile import DerivedInput
 from pipeline.boundaries.promise import promise, watermark_for
 from pipeline.ids import BatchId, Epoch, Millis, Offset, SteadyMillis
@@ -240,7 +248,7 @@ class EventTime(RuleBasedStateMachine):
         last, limits = LastBatch(self.query.end, self.planned_at), Limits(limit, pace_ms)
         self.time, decision = next_batch(self.time, last, self.ends, limits, self.now)
         event(type(decision).__name__)
-        if isinstance(decision, Wait):
+        if isinstance(decision, Wait | Sample):
             return
         read_to = decision.end if isinstance(decision, Batch) else self.query.end
         if decision.event_ms is not None:

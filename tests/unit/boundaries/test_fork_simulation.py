@@ -9,10 +9,12 @@ depends on the records that were read until then.
 
 from collections import Counter
 
+import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from pipeline.availability import Policy
+from pipeline.boundaries.deadline import RESOLUTION
 from pipeline.boundaries.lane_time import (
     STABLE,
 )
@@ -174,3 +176,38 @@ def test_small_skews_and_short_failures_begin_no_fork(
     run = Run(Scenario(shape, tuple(behind), failures)).go()
     assert run.forks.begun == []
     assert run.results
+
+
+AWAY_TICKS, ALTERNATING_TICKS, OPEN_MOST = 60, 2_000, 40
+"""Each cause lasts 6 s, one and a half times the bound, and all of them 50 times the bound, as an
+hour has bounds of 72 s. A window has one result, and so many windows end until one is settled."""
+
+
+@pytest.mark.parametrize(
+    ("policy", "apart", "answers"),
+    [(Policy.PROCESS, 0, True), (Policy.PROCESS, 25, False), (Policy.DELAY, 0, True)],
+)
+def test_two_causes_in_alternation(
+    policy: Policy,
+    apart: int,
+    answers: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    """Each begins as the other one ends, or soon after: all is settled, and nothing adds up."""
+    begins = range(50, ALTERNATING_TICKS - AWAY_TICKS, AWAY_TICKS + apart)
+    failures = tuple(
+        Away(turn % 2, begin, AWAY_TICKS, answers) for turn, begin in enumerate(begins)
+    )
+    run = Run(Scenario(SHAPES[0], (0, 0, 0), failures, policy, ticks=ALTERNATING_TICKS))
+    forks, most_open = run.forks, 0
+    for tick in range(ALTERNATING_TICKS):
+        run.tick(tick)
+        most_open = max(most_open, forks.settling.open_results)
+        assert len(forks.watch.moments) <= RESOLUTION + 4
+    assert len(forks.begun) >= len(failures) // 2
+    assert {one for _, causes in forks.begun for one in causes} == {0, 1}
+    assert most_open <= OPEN_MOST
+    run.finish()
+    check_stable_lane(run)
+    check_causes(run)
+    check_settled(run)
+    assert forks.done == sorted(forks.done)

@@ -18,7 +18,7 @@ from pipeline.boundaries.lane_time import (
     promised,
     writer_of,
 )
-from pipeline.boundaries.next_batch import LastBatch, Limits, Wait, next_batch
+from pipeline.boundaries.next_batch import LastBatch, Limits, Sample, Wait, next_batch
 from pipeline.boundaries.open_transactions import OPEN_LONG_MS, held_open
 from pipeline.boundaries.profile import DerivedInput, LaneProfile
 from pipeline.boundaries.promise import watermark_for
@@ -104,7 +104,7 @@ class Observed:
         """
         last, limits = LastBatch(self.time.positions), Limits(100)
         self.time, found = next_batch(self.time, last, self.ends, limits, self.now)
-        if isinstance(found, Wait) or found.event_ms is None:
+        if isinstance(found, Wait | Sample) or found.event_ms is None:
             return None
         shape, to_ms = self.time.profile.shape, found.event_ms
         effect = marker({}, boundary_ms=to_ms, eviction_ms=watermark_for(shape, to_ms))

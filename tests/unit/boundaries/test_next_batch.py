@@ -6,7 +6,15 @@ from itertools import pairwise
 import pytest
 
 from pipeline.boundaries.lane_time import activity_read, ends_read, writer_of
-from pipeline.boundaries.next_batch import Batch, LastBatch, Limits, PassOn, Wait
+from pipeline.boundaries.next_batch import (
+    TRUSTED_LEAST,
+    Batch,
+    LastBatch,
+    Limits,
+    PassOn,
+    Sample,
+    Wait,
+)
 from pipeline.boundaries.release import (
     CLOCK_INTERVAL_MAX_MS,
     CLOCK_INTERVAL_MIN_MS,
@@ -18,7 +26,7 @@ from pipeline.boundaries.release import (
     planned,
 )
 from pipeline.ids import Epoch, Millis, Offset, SteadyMillis, TopicName
-from pipeline.markers.positions import InputPartition
+from pipeline.markers.positions import InputPartition, Positions
 from pipeline.network.boxes.shape import Shape, Stateless
 from tests.unit.boundaries.situations import (
     JOIN,
@@ -69,16 +77,50 @@ def test_a_batch_within_a_limit_reads_a_share_of_each_partition() -> None:
 
 
 def test_with_a_full_state_only_what_is_behind_is_read() -> None:
-    """It lets event time move, and the state become smaller; if nothing is behind, all is read."""
-    progress = {at(CARS, 0): Millis(50), at(CARS, 1): Millis(20)}
+    """It lets event time move, and the state become smaller; the limit holds for all else."""
     ends = ends_of((CARS, (4, 9)))
-    for known, expected in ((progress, (2, 9)), ({at(CARS, 0): Millis(50)}, (2, 9)), ({}, (4, 9))):
+
+    def read(*progress: int | None, is_full: bool = True) -> tuple[bool, Positions | None]:
+        known = {at(CARS, p): Millis(ms) for p, ms in enumerate(progress) if ms is not None}
         start = replace(marker(positions(CARS, 2, 5)), progress=known)
-        found = replace(situation(start, CARS, ends=ends), limits=Limits(1_000, 0, True))
-        time, decision = found.decided
-        assert isinstance(decision, Batch)
-        assert decision.end == positions(CARS, *expected)
-        assert time.is_full == (expected != (4, 9))
+        limits = Limits(1_000, state_is_full=is_full)
+        time, decision = replace(situation(start, CARS, ends=ends), limits=limits).decided
+        return time.is_full, decision.end if isinstance(decision, Batch) else None
+
+    assert read(50, 20) == read(50, None) == (True, positions(CARS, 2, 9))
+    assert read(50, 50)[1] in (None, positions(CARS, 2, 5))
+    assert read(None, None) == (True, None)
+    assert read(50, 50, is_full=False) == (False, positions(CARS, 4, 9))
+
+
+def test_a_batch_that_is_much_larger_than_the_last_ones_needs_a_sample() -> None:
+    """Its records may be larger, too: a start at the end of a topic has sampled none."""
+    found = situation(marker(positions(CARS, 0, 0)), CARS, ends=ends_of((CARS, (60_000, 60_000))))
+    limits = Limits(400_000)
+    assert replace(found, limits=limits).decision == Sample()
+    sampled = replace(found, limits=limits.sampled(10_000))
+    assert sampled.decision == Batch(positions(CARS, 5_000, 5_000), None)
+    unanswered = replace(found, limits=limits.sampled(None))
+    assert unanswered.decision == Batch(positions(CARS, 60_000, 60_000), None)
+
+
+def test_what_was_sampled_is_read_although_small_partitions_add_to_it() -> None:
+    """Else it would be sampled again and again."""
+    ends = ends_of((CARS, (1_000_000_000, 1)), (SPEED, (1,)))
+    start = marker({**positions(CARS, 0, 0), **positions(SPEED, 0)})
+    found = situation(start, CARS, SPEED, ends=ends)
+    found = replace(found, limits=Limits(400_000).sampled(400_000))
+    assert found.decision == Batch({**positions(CARS, 399_999, 1), **positions(SPEED, 1)}, None)
+
+
+def test_a_sample_is_remembered_while_batches_are_large() -> None:
+    """Twice the last batch is as it was; after small ones, what comes next is sampled again."""
+    limits = Limits(400_000).sampled(100_000)
+    assert limits.after(100_000).trusted == 200_000
+    small = limits
+    for _ in range(5):
+        small = small.after(10)
+    assert small.trusted == TRUSTED_LEAST
 
 
 def test_a_partition_without_an_answer_is_not_read_on() -> None:
@@ -271,7 +313,7 @@ def carried_out(found: Situation) -> Situation:
     """The same after what the lane does next, if anything."""
     time, decision = found.decided
     found = replace(found, time=time)
-    if isinstance(decision, Wait) or decision.event_ms is None:
+    if isinstance(decision, Wait | Sample) or decision.event_ms is None:
         return found
     effect = replace(
         in_force(found.shape, found.last.end, decision.event_ms),

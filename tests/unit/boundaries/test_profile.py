@@ -11,6 +11,7 @@ from pipeline.ids import (
     FragmentId,
     FragmentName,
     NetworkId,
+    NetworkLife,
     NetworkName,
     ParticipantId,
     StreamName,
@@ -29,6 +30,7 @@ from pipeline.network.model import Box, Expression, ExternalStream, Silence, Sta
 from pipeline.network.types import Columns, Scalar
 from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput
 
+LIFE = NetworkLife("second")
 TRUE = Expression("true", "true", None, Scalar.BOOLEAN, nullable=False, columns=frozenset())
 CARS = ExternalStream(
     name=StreamName("cars"),
@@ -85,7 +87,7 @@ def join(lower_ms: int, upper_ms: int) -> Join:
 
 def test_an_external_input_has_the_settings_of_the_document() -> None:
     """Lateness, idleness and the meaning of silence come from the stream."""
-    found = profile(fragment(aggregate(), CARS), {})
+    found = profile(fragment(aggregate(), CARS), {}, LIFE)
     expected = ExternalInput(
         StreamName("cars"), TopicName("car-sightings"), 4, 5_000, 10_000, Silence.MISSING
     )
@@ -106,7 +108,7 @@ def test_a_derived_input_names_the_fragment_that_writes_it() -> None:
     """
     ids = {TopicName("topic-of-moving"): "id-1"}
     moving = replace(derived("moving", 2), lateness_ms=7_000)
-    found = profile(fragment(join(0, 60_000), moving, derived("speed", 3)), ids)
+    found = profile(fragment(join(0, 60_000), moving, derived("speed", 3)), ids, LIFE)
     assert found.inputs == (
         DerivedInput(
             StreamName("moving"),
@@ -115,9 +117,15 @@ def test_a_derived_input_names_the_fragment_that_writes_it() -> None:
             "ann.tolls.moving",
             TopicId("id-1"),
             7_000,
+            LIFE,
         ),
         DerivedInput(
-            StreamName("speed"), TopicName("topic-of-speed"), 3, "ann.tolls.speed", TopicId("")
+            StreamName("speed"),
+            TopicName("topic-of-speed"),
+            3,
+            "ann.tolls.speed",
+            TopicId(""),
+            life=LIFE,
         ),
     )
 
@@ -156,5 +164,5 @@ def test_an_unknown_stateful_box_is_refused_by_name() -> None:
     """A guess of its event time could lose records."""
     box = Sorter(BoxName("by_time"), "sort", (StreamName("cars"),), (), None, ())
     with pytest.raises(BrokenInvariantError, match="box of kind sort") as caught:
-        profile(fragment(box, CARS), {})
+        profile(fragment(box, CARS), {}, LIFE)
     assert caught.value.place == "box by_time"

@@ -10,7 +10,7 @@ from pipeline.network.boxes.common import Defaults
 from pipeline.network.boxes.traits import KINDS, STATEFUL_KINDS
 from pipeline.network.fields import Fields, Report
 from pipeline.network.streams import read_stream
-from pipeline.network.yaml_reader import YamlMap, YamlNode
+from pipeline.yaml_reader import YamlMap, YamlNode
 
 
 def described(function: Any, network: NetworkBuilder, section: str, **given: Any) -> YamlMap:

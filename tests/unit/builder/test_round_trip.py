@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pipeline
+from pipeline import yaml_reader
 from pipeline.builder import Limit, NetworkBuilder, Session, Window, Within, boxes
-from pipeline.network import document, yaml_reader, yaml_writer
+from pipeline.network import document, yaml_writer
 from pipeline.network.document import SchemaText
 from pipeline.network.model import Network
 from tests.profiles import examples

@@ -12,9 +12,12 @@ from pipeline.catalog.records import (
     NetworkRecord,
     NetworkVersionRecord,
     NodeRecord,
+    OwnerRecord,
 )
+from pipeline.catalog.snapshot import Leaving
 from pipeline.ids import (
     Epoch,
+    FragmentId,
     FragmentName,
     Millis,
     NetworkId,
@@ -122,6 +125,17 @@ def deployed(catalog: Catalog, *names: FragmentName) -> None:
     catalog.format.ensure(ME)
     records = tuple(fragment(name) for name in names or (MOVING,))
     catalog.networks.deploy(network(), network_version(), records, None)
+
+
+OF_MOVING = FragmentId(TOLLS, MOVING)
+
+
+def leaving(catalog: Catalog, owner: OwnerRecord, fragment: FragmentId = OF_MOVING) -> Leaving:
+    """What a release of a fragment by an owner is decided by, as the catalog is now."""
+    found = catalog.snapshot(fragment.network.participant)
+    record = next(one.record for one in found.fragments if one.id == fragment)
+    transfer = next((one for one in found.transfers if one.id == fragment), None)
+    return Leaving(owner, NODE2, record, transfer, owner.node in found.drained)
 
 
 class CountingStore(MemoryStore):

@@ -71,11 +71,13 @@ ADDED = {
         "gap_until_ms", "gap_omitted", "tentative", "tentative_since_ms", "tentative_held_since_ms",
         "tentative_missing", "tentative_generation", "tentative_published", "tentative_confirmed",
         "tentative_replaced", "tentative_undone", "tentative_open", "tentative_problem",
+        "tentative_unsettled", "waits",
     },
     FragmentRecord: {
         "begun_anew", "nodes", "apart", "cost_us", "active_standbys", "passive_standbys",
-        "checkpoint_every_ms", "priority", "amnesia",
+        "checkpoint_every_ms", "priority", "amnesia", "may_be_tentative",
     },
+    NetworkRecord: {"filled_before"},
     OwnerRecord: {"rests"},
     NodeRecord: {"labels", "capacity", "most_fragments"},
 }  # fmt: skip
@@ -104,7 +106,7 @@ def test_the_stored_form_is_fixed() -> None:
     """The bytes of a record never change: older catalogs must stay readable."""
     assert encode(FRAGMENT) == (
         b'{"active_standbys":0,"amnesia":false,"apart":[],"begins":[],"begun_anew":null,"checkpoint_every_ms":0,"choice":null,"cost_us":0,"desired":"running","digest":"d1",'
-        b'"format":1,"fragment":"moving","network":{"name":"tolls","participant":"local"},"nodes":"","passive_standbys":0,"priority":"normal",'
+        b'"format":1,"fragment":"moving","may_be_tentative":false,"network":{"name":"tolls","participant":"local"},"nodes":"","passive_standbys":0,"priority":"normal",'
         b'"succeeds":null,"topic_ids":[["car-sightings","NE/Uj7JHRI2exX4Ephrg5A"]],"version":3}'
     )
 

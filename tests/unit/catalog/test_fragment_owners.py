@@ -12,7 +12,7 @@ from brokers.versioned_store import Operation
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.fragment_status import LaneState
 from pipeline.catalog.records import NodeRecord, OwnerRecord
-from pipeline.errors import RefusedError, RetryError
+from pipeline.errors import RefusedError, RetryError, UnavailableError
 from pipeline.ids import NO_EPOCH, Epoch, FragmentId, NodeId, ParticipantId
 from pipeline.names import Znodes
 from tests.memory_store import MemoryStore, MemoryTree
@@ -28,6 +28,7 @@ from tests.unit.catalog.support import (
     TOLLS,
     deployed,
     fragment,
+    leaving,
     network,
     network_version,
     node,
@@ -217,7 +218,7 @@ def test_a_release_leaves_the_fragment_to_others() -> None:
     catalog.statuses.report(replace(NOTHING_READ, last_error="gone"))
     owner, revision = catalog.owners.get(TOLLS, MOVING), catalog.networks.revision(ME)
     assert owner is not None
-    assert catalog.owners.release(RELEASED, owner)
+    assert catalog.owners.release(RELEASED, leaving(catalog, owner))
     assert catalog.owners.get(TOLLS, MOVING) is None
     assert catalog.networks.revision(ME) == revision + 1
     status = catalog.statuses.get(TOLLS, MOVING)
@@ -237,12 +238,13 @@ def test_only_the_present_owner_can_release() -> None:
     second = catalog.owners.get(TOLLS, MOVING)
     assert first is not None
     assert second is not None
-    assert not catalog.owners.release(RELEASED, first)
+    assert not catalog.owners.release(RELEASED, leaving(catalog, first))
     assert catalog.owners.get(TOLLS, MOVING) == second
-    assert catalog.owners.release(RELEASED, second)
-    assert not catalog.owners.release(RELEASED, second)
+    last = leaving(catalog, second)
+    assert catalog.owners.release(RELEASED, last)
+    assert not catalog.owners.release(RELEASED, last)
     catalog.networks.remove(TOLLS, None)
-    assert not catalog.owners.release(RELEASED, second)
+    assert not catalog.owners.release(RELEASED, last)
 
 
 class LateReader(MemoryStore):
@@ -271,10 +273,41 @@ def test_a_claim_during_a_release_wins() -> None:
     mine = Catalog(store, Znodes())
     store.between = lambda: catalog.owners.claim(TOLLS, MOVING, node(NODE2), NOW)
     assert owner is not None
-    assert not mine.owners.release(RELEASED, owner)
+    assert not mine.owners.release(RELEASED, leaving(catalog, owner))
     found = catalog.owners.get(TOLLS, MOVING)
     assert found is not None
     assert (found.node, found.epoch) == (NODE2, 2)
+
+
+class LostAnswers(MemoryStore):
+    """A session whose next step has no answer; it is executed or not."""
+
+    executes = True
+
+    def apply(self, operations: tuple[Operation, ...]) -> None:
+        """No answer comes in time."""
+        if self.executes:
+            super().apply(operations)
+        raise UnavailableError("no answer")
+
+
+def test_a_claim_whose_answer_is_lost_is_read_back() -> None:
+    """The node owns the fragment if the claim was executed; else the error says that it failed."""
+    tree = MemoryTree()
+    _, catalog = session(tree)
+    deployed(catalog)
+    catalog.owners.claim(TOLLS, MOVING, node(NODE2), NOW)
+    store = LostAnswers(tree)
+    mine = Catalog(store, Znodes())
+    claim = mine.owners.claim(TOLLS, MOVING, node(), NOW)
+    assert claim.before is not None
+    assert (claim.epoch, claim.before.node) == (2, NODE2)
+    store.executes = False
+    with pytest.raises(UnavailableError):
+        mine.owners.claim(TOLLS, MOVING, node(), NOW)
+    found = catalog.owners.get(TOLLS, MOVING)
+    assert found is not None
+    assert (found.node, found.epoch) == (NODE1, 2)
 
 
 def test_a_drained_node_claims_only_what_it_owns() -> None:

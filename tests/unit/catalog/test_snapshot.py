@@ -87,7 +87,7 @@ def test_a_fragment_leaves_a_node_that_may_not_run_it() -> None:
     there = replace(_node(THERE), labels=(("zone", "b"),))
     found = CatalogSnapshot((_node(HERE), there), fragments)
     assert moving.owner is not None
-    assert found.leaving(HERE) == {moving.id: Leaving(moving.owner, THERE)}
+    assert found.leaving(HERE) == {moving.id: Leaving(moving.owner, THERE, moving.record)}
     assert found.leaving(THERE) == {}
     assert "mine" not in _names(found.assigned_to(HERE))
     assert "mine" not in _names(found.assigned_to(THERE))
@@ -214,7 +214,7 @@ def test_a_displaced_fragment_leaves_for_another_node_or_for_none() -> None:
     assert mine.owner is not None
     found = CatalogSnapshot((_limited(HERE),), (_urgent(free), mine))
     assert _names(found.assigned_to(HERE)) == ["free"]
-    assert found.leaving(HERE) == {mine.id: Leaving(mine.owner, None)}
+    assert found.leaving(HERE) == {mine.id: Leaving(mine.owner, None, mine.record)}
     released = replace(found, fragments=(_urgent(free), replace(mine, owner=None)))
     assert _names(released.assigned_to(HERE)) == ["free"]
     assert released.leaving(HERE) == {}

@@ -12,7 +12,7 @@ from pipeline.deploy.pause import pause
 from pipeline.errors import RefusedError, RetryError
 from pipeline.ids import FragmentId, FragmentName, Millis, NodeId
 from pipeline.operations.drain import Drain, Moved
-from tests.unit.catalog.support import NOTHING_READ
+from tests.unit.catalog.support import NOTHING_READ, leaving
 from tests.unit.cli.reports import CARS, NODE, Caller, deployed, report
 from tests.unit.deploy.twins import NOW, World
 
@@ -51,7 +51,8 @@ def owner(world: World, name: FragmentName) -> OwnerRecord:
 
 def released(world: World, name: FragmentName) -> None:
     """The node has released a fragment."""
-    world.catalog.owners.release(FragmentId(CARS, name), owner(world, name))
+    fragment, catalog = FragmentId(CARS, name), world.catalog
+    catalog.owners.release(fragment, leaving(catalog, owner(world, name), fragment))
 
 
 def taken(world: World, name: FragmentName, state: LaneState = LaneState.RUNNING) -> None:

@@ -35,6 +35,7 @@ def test_the_project_of_every_example_is_written_and_checked(medusa: Caller, nam
         (("example", "run", "tolls", "--for", "3s"), "--for needs --cut"),
         (("example", "run", "tolls", "--cut", "partition", "--for", "3"), "not a duration"),
         (("example", "run", "tolls", "--cut", "partition", "--for", "0s"), "from 1s to 1h"),
+        (("example", "run", "tolls", "--cut", "broker", "--for", "1m"), "from 1s to 45s"),
         (("example", "run", "prices", "--cut", "partition"), "tolls has one"),
         (("demo", "--cut", "producer", "--nodes", "2"), "--nodes 1"),
         (("demo", "--cut", "nonsense"), "partition"),

@@ -14,7 +14,7 @@ from pipeline.ids import FragmentId, FragmentName, NodeId, Offset, TopicName
 from pipeline.markers import codec
 from pipeline.names import FragmentNames
 from pipeline.operations.move import Moves, Step
-from tests.unit.catalog.support import NOTHING_READ
+from tests.unit.catalog.support import NOTHING_READ, leaving
 from tests.unit.cli.reports import CARS, NODE, Caller, deployed, report
 from tests.unit.cli.test_drain import MovingClock
 from tests.unit.deploy.twins import NOW, World
@@ -73,7 +73,7 @@ def test_a_move_is_done_when_the_target_runs_the_fragment(world: World) -> None:
         world,
         lambda: None,
         lambda: world.catalog.transfers.note_ready(transfer),
-        lambda: world.catalog.owners.release(ID, owner(world)),
+        lambda: world.catalog.owners.release(ID, leaving(world.catalog, owner(world), ID)),
         lambda: taken(world, LaneState.STARTING),
         lambda: taken(world),
     )
@@ -92,6 +92,20 @@ def test_a_move_that_is_not_done_in_time_is_cancelled(world: World) -> None:
     with pytest.raises(RetryError, match="and is cancelled: the disk is full"):
         found.await_done(transfer, deadline, lambda _: None)
     assert world.catalog.transfers.of(CARS.participant) == ()
+
+
+def test_a_fragment_that_fails_on_the_target_ends_the_wait(world: World) -> None:
+    """A longer time would not help: the target has claimed it."""
+    transfer = asked(world)
+    found = moves(
+        world,
+        lambda: world.catalog.transfers.note_ready(transfer),
+        lambda: world.catalog.owners.release(ID, leaving(world.catalog, owner(world), ID)),
+        lambda: taken(world, LaneState.FAILED),
+    )
+    deadline = Deadline.after(found.clock, 10, "moving")
+    with pytest.raises(RetryError, match="node n2 has claimed it, and it has failed there"):
+        found.await_done(transfer, deadline, lambda _: None)
 
 
 def test_a_move_that_others_have_ended_is_an_error(world: World) -> None:
@@ -121,6 +135,9 @@ def test_what_cannot_move_is_refused(world: World) -> None:
     catalog.drains.drain(CARS.participant, OTHER.node, NOW)
     assert "node n2 is drained" in refused(world)
     catalog.drains.undrain(CARS.participant, OTHER.node)
+    report(world, MOVING, LaneState.FAILED)
+    assert "its lane has failed on node n1" in refused(world)
+    report(world, MOVING, LaneState.RUNNING)
     pause(CARS, MOVING, catalog)
     assert "it is paused" in refused(world)
 

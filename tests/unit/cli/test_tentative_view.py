@@ -4,8 +4,17 @@ from dataclasses import replace
 
 import pytest
 
+from brokers.versioned_store import Set
+from pipeline.boundaries.usual_waits import UsualWaits
+from pipeline.catalog.codec import encode
 from pipeline.catalog.fragment_status import LaneState
-from pipeline.cli.tentative_view import tentative_data, tentative_problem, tentative_text
+from pipeline.cli.tentative_view import (
+    tentative_data,
+    tentative_problem,
+    tentative_text,
+    waits_data,
+    waits_text,
+)
 from pipeline.clock import rfc3339
 from pipeline.ids import FragmentName, Millis
 from pipeline.lanes.fork_phases import ForkPhase
@@ -70,6 +79,10 @@ def test_a_failure_has_a_reason() -> None:
     failed = replace(PUBLISHING, tentative=ForkPhase.RESTING, tentative_problem="no\nroom")
     assert tentative_problem(failed) == "tentative results failed: no room"
     assert tentative_problem(replace(failed, tentative=ForkPhase.ABSENT)) == ""
+    both = replace(failed, tentative_unsettled="no\nleader")
+    assert tentative_problem(both) == (
+        "tentative results failed: no room; tentative results are not settled: no leader"
+    )
 
 
 def test_data_has_everything() -> None:
@@ -88,7 +101,32 @@ def test_data_has_everything() -> None:
         "undone": 0,
         "open": 1_200,
         "problem": "",
+        "unsettled": "",
     }
+
+
+def test_waits_have_their_numbers() -> None:
+    """And nothing is said of what was not measured."""
+    waits = UsualWaits(84, 2_600, 71_000)
+    assert waits_text(waits) == (
+        "results wait up to 2.6s for the last partition in 95 % of 84 minutes, and up to 1m11s in "
+        "all of them"
+    )
+    assert waits_data(None) is None
+
+
+def test_a_fragment_that_does_not_run_keeps_the_column(medusa: Caller) -> None:
+    """Its record has it."""
+    world = World.new()
+    connect = deployed(medusa, world)
+    path = world.catalog.fragments.records.znodes.fragment(CARS, FragmentName("moving"))
+    record = next(one for one in world.catalog.fragments.of(CARS) if one.fragment == "moving")
+    stored = world.store.get(path)
+    assert stored is not None
+    changed = encode(replace(record, may_be_tentative=True))
+    world.store.apply((Set(path, changed, stored.version),))
+    head, row, *_ = medusa("status", opener=connect).out.splitlines()
+    assert row[head.lower().index("tentative") :].split()[0] == "-"
 
 
 def test_status_has_a_column_if_a_fragment_may_have_some(medusa: Caller) -> None:
@@ -101,10 +139,13 @@ def test_status_has_a_column_if_a_fragment_may_have_some(medusa: Caller) -> None
     assert status is not None
     ready = replace(status, tentative=ForkPhase.READY, tentative_since_ms=NOW)
     world.catalog.statuses.report(ready)
+    world.catalog.statuses.report(replace(ready, waits=UsualWaits(84, 2_600, 7_100)))
     head, row, *_ = medusa("status", opener=connect).out.splitlines()
+    assert row[head.lower().index("waits") :].split()[0] == "2.6s"
     assert row[head.lower().index("tentative") :].split()[0] == "ready"
     data = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
     assert data["tentative"]["phase"] == "ready"
+    assert data["waits"] == {"usual_ms": 2_600, "longest_ms": 7_100, "minutes": 84}
     world.catalog.statuses.report(
         replace(ready, tentative=ForkPhase.RESTING, tentative_problem="no room")
     )

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from pipeline import yaml_reader
 from pipeline.deploy import python_files
 from pipeline.deploy.documents import read_document
 from pipeline.errors import DocumentError, InputError, Problem
-from pipeline.network import yaml_reader
 from pipeline.network.written import Place, Written
-from pipeline.network.yaml_reader import YamlMap, YamlNode, YamlScalar
+from pipeline.yaml_reader import YamlMap, YamlNode, YamlScalar
 from tests.unit.deploy.twins import SCHEMA, write_project
 
 BUILDER = "from medusa_streams.builder import NetworkBuilder, boxes\n"

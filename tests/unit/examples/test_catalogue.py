@@ -1,30 +1,24 @@
 import ast
-from importlib import resources
 from pathlib import Path
 
 import pytest
 
-from pipeline.deploy.documents import read_document
 from pipeline.examples.catalogue import EXAMPLES
-from pipeline.examples.example import DOCUMENT, PRODUCER, Example
+from pipeline.examples.example import PRODUCER, Example
 from pipeline.ids import ParticipantId
 from pipeline.network.drawing.picture import picture
 from pipeline.network.drawing.text import LINES, as_text
+from tests.unit.examples import projects
 
 PAGES = Path("docs/examples")
-OURS = {"pipeline", "brokers", "schemas"}
+OURS = {"medusa_streams", "pipeline", "connectors", "brokers", "schemas"}
 EACH = pytest.mark.parametrize("example", EXAMPLES.values(), ids=EXAMPLES)
-
-
-def project(example: Example) -> Path:
-    """The files that `medusa init` copies."""
-    return Path(str(resources.files("pipeline.projects") / example.name))
 
 
 @EACH
 def test_every_output_of_the_network_is_compared(example: Example) -> None:
     """The results of an example are the outputs of its network, with their columns."""
-    network = read_document(project(example) / DOCUMENT, lambda _: None).network
+    network = projects.network(example.name)
     assert network.name == example.name
     written = {output.stream for output in network.outputs}
     assert {str(result.box) for result in example.results} == written
@@ -36,11 +30,11 @@ def test_every_output_of_the_network_is_compared(example: Example) -> None:
 
 
 @EACH
-def test_the_producer_does_not_import_medusa(example: Example) -> None:
-    """It represents an existing program of a user."""
-    tree = ast.parse((project(example) / PRODUCER).read_text(encoding="utf-8"))
+def test_the_producer_takes_only_its_traffic_from_medusa(example: Example) -> None:
+    """Beyond that it represents an existing program of a user."""
+    tree = ast.parse((projects.folder(example.name) / PRODUCER).read_text(encoding="utf-8"))
     imported = {
-        name.split(".")[0]
+        name
         for node in ast.walk(tree)
         for name in (
             [alias.name for alias in node.names]
@@ -51,14 +45,15 @@ def test_the_producer_does_not_import_medusa(example: Example) -> None:
         )
     }
     assert "confluent_kafka" in imported
-    assert not imported & OURS
+    ours = {name for name in imported if name.partition(".")[0] in OURS}
+    assert ours == {"medusa_streams.generators"}
 
 
 @EACH
 def test_every_example_has_a_page_with_its_diagram(example: Example) -> None:
     """The page contains the output of `medusa show`, and the overview links it."""
-    network = read_document(project(example) / DOCUMENT, lambda _: None).network
+    network = projects.network(example.name)
     page = (PAGES / f"{example.name}.md").read_text(encoding="utf-8")
     assert as_text(picture(network, ParticipantId("local")), LINES) in page
     assert f"({example.name}.md)" in (PAGES / "README.md").read_text(encoding="utf-8")
-    assert (project(example) / "README.md").is_file()
+    assert (projects.folder(example.name) / "README.md").is_file()

@@ -1,9 +1,10 @@
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pipeline.clock import Clock
-from pipeline.examples.cut import Cut, CutKind, Tally
+from pipeline.examples.cut import Cut, CutKind, Tally, as_lines
 from pipeline.examples.cutting import DONE_WITHIN_S, Cutting
+from pipeline.examples.lines import HeldFeed
 from pipeline.examples.tolls import TOLLS
 from pipeline.ids import Millis
 from pipeline.reader.results import Stable, Tentative
@@ -65,6 +66,22 @@ class Steps:
         """Not used here."""
 
 
+@dataclass
+class Broker:
+    """A broker that is suspended, or answers."""
+
+    clock: Clock
+    states: list[tuple[str, float]] = field(default_factory=list)
+
+    def cut(self) -> None:
+        """Suspend it."""
+        self.states.append(("away", self.clock.monotonic_s()))
+
+    def heal(self) -> None:
+        """Continue it."""
+        self.states.append(("back", self.clock.monotonic_s()))
+
+
 def cutting(folder: Path, settles_at_s: float) -> Cutting:
     """A cut of ten seconds."""
     assert TOLLS.bounded is not None
@@ -72,24 +89,25 @@ def cutting(folder: Path, settles_at_s: float) -> Cutting:
     tally = Tally(clock.now_ms)
     reading = Reading(clock, tally, settles_at_s)
     cut = Cut(CutKind.PARTITION, 10.0)
-    return Cutting(cut, TOLLS.bounded, folder / "cut", tally, reading, Steps(), clock)
+    line = HeldFeed(folder / "cut")
+    return Cutting(cut, TOLLS.bounded, line, tally, reading, Steps(), clock)
 
 
-def run(one: Cutting) -> None:
+def run(one: Cutting, held: Path) -> None:
     """Begin the cut, and end it ten seconds later."""
     (begins, begin), (ends, end) = one.then(40.0)
     assert (begins, ends) == (15 / 40, 25 / 40)
     begin()
-    assert one.held.exists()
+    assert held.exists()
     one.clock.sleep(10.0)
     end()
-    assert not one.held.exists()
+    assert not held.exists()
 
 
 def test_the_feed_is_held_while_cut_and_the_done_mark_is_awaited(tmp_path: Path) -> None:
     """The report has the time from healing to the done mark."""
     one = cutting(tmp_path, settles_at_s=12.0)
-    run(one)
+    run(one, tmp_path / "cut")
     one.poll()
     assert one.counts() == "1 tentative, 0 confirmed, 0 replaced, 0 undone"
     report = one.end(Millis(0), lambda: None)
@@ -103,9 +121,26 @@ def test_the_feed_is_held_while_cut_and_the_done_mark_is_awaited(tmp_path: Path)
 def test_what_is_never_settled_ends_the_wait(tmp_path: Path) -> None:
     """The report says so."""
     one = cutting(tmp_path, settles_at_s=1e9)
-    run(one)
+    run(one, tmp_path / "cut")
     report = one.end(Millis(0), lambda: None)
     assert report is not None
     assert not report.right
     assert report.open_results == 1
     assert one.clock.monotonic_s() >= 10.0 + DONE_WITHIN_S
+
+
+def test_nothing_is_asked_while_the_broker_is_away(tmp_path: Path) -> None:
+    """It is back after the time of the cut, whatever happens meanwhile; nothing is tentative."""
+    held = cutting(tmp_path, settles_at_s=0.0)
+    broker = Broker(held.clock)
+    one = replace(held, cut=Cut(CutKind.BROKER, 10.0), line=broker)
+    ((begins, cut_off),) = one.then(40.0)
+    assert begins == 15 / 40
+    cut_off()
+    assert broker.states == [("away", 0.0), ("back", 10.0)]
+    report = one.tally.report(one.cut, "tolls", 3_000, Millis(0))
+    assert report is not None
+    assert report.right
+    assert as_lines(report)[0] == (
+        "the broker did not answer for 10.0 s, and nothing was read or written meanwhile"
+    )

@@ -1,20 +1,17 @@
 from dataclasses import asdict
-from importlib import resources
-from pathlib import Path
 
 import pytest
 
-from pipeline.deploy.documents import read_document
+from connectors.generators.prices import TICK_MS, Market, Quote
 from pipeline.errors import BrokenInvariantError
 from pipeline.examples.judge import compared
 from pipeline.examples.prices import BARS, PRICES, Rules, due_spreads, rules_of
 from pipeline.ids import Millis
 from pipeline.network.model import Network
-from pipeline.projects.prices.producer import TICK_MS, Market, Quote
 from pipeline.reference.inputs import Due, InputRecord, Inputs, Place, Refusal
+from tests.unit.examples import projects
 
-PROJECT = Path(str(resources.files("pipeline.projects") / "prices"))
-NETWORK = read_document(PROJECT / "network.yaml", lambda _: None).network
+NETWORK = projects.network("prices")
 START_MS = 1_700_000_000_000
 
 
@@ -46,15 +43,11 @@ def test_the_times_are_those_of_the_network() -> None:
     )
 
 
-def test_another_network_has_no_reference(tmp_path: Path) -> None:
+def test_another_network_has_no_reference() -> None:
     """Rules come only from a network with these boxes."""
-    (tmp_path / "schemas").mkdir()
-    for file in (PROJECT / "schemas").iterdir():
-        (tmp_path / "schemas" / file.name).write_bytes(file.read_bytes())
-    text = (PROJECT / "network.yaml").read_text(encoding="utf-8")
-    (tmp_path / "network.yaml").write_text(text.replace("{after: 110s}", "110s"), encoding="utf-8")
+    network = projects.changed("prices", "{after: 110s}", "110s")
     with pytest.raises(BrokenInvariantError, match="not the one the reference knows"):
-        rules_of(read_document(tmp_path / "network.yaml", lambda _: None).network)
+        rules_of(network)
 
 
 def test_a_short_run_produces_rows_for_every_output() -> None:

@@ -1,20 +1,17 @@
 from dataclasses import asdict
-from importlib import resources
-from pathlib import Path
 
 import pytest
 
-from pipeline.deploy.documents import read_document
+from connectors.generators.sensors import TICK_MS, Fleet, Reading
 from pipeline.errors import BrokenInvariantError
 from pipeline.examples.judge import compared
 from pipeline.examples.sensors import SENSORS, Rules, due_once, rules_of
 from pipeline.ids import Millis
 from pipeline.network.model import Network
-from pipeline.projects.sensors.producer import TICK_MS, Fleet, Reading
 from pipeline.reference.inputs import Due, InputRecord, Inputs, Place, Refusal
+from tests.unit.examples import projects
 
-PROJECT = Path(str(resources.files("pipeline.projects") / "sensors"))
-NETWORK = read_document(PROJECT / "network.yaml", lambda _: None).network
+NETWORK = projects.network("sensors")
 START_MS = 1_700_000_000_000
 
 
@@ -49,17 +46,9 @@ def test_the_times_are_those_of_the_network() -> None:
         ("within: 10s", "within: 10s, key: [device]", None),
     ],
 )
-def test_another_network_has_no_reference(
-    tmp_path: Path, now: str, then: str, box: str | None
-) -> None:
+def test_another_network_has_no_reference(now: str, then: str, box: str | None) -> None:
     """Rules come only from a network with these boxes; irrelevant parts may differ."""
-    (tmp_path / "schemas").mkdir()
-    for file in ("alarms.py", "schemas/reading.avsc", "schemas/calibration.avsc"):
-        (tmp_path / file).write_bytes((PROJECT / file).read_bytes())
-    text = (PROJECT / "network.yaml").read_text(encoding="utf-8")
-    assert text.count(now) == 1
-    (tmp_path / "network.yaml").write_text(text.replace(now, then), encoding="utf-8")
-    network = read_document(tmp_path / "network.yaml", lambda _: None).network
+    network = projects.changed("sensors", now, then)
     if box is None:
         assert rules_of(network) == rules_of(NETWORK)
     else:
@@ -70,17 +59,15 @@ def test_another_network_has_no_reference(
 def test_a_short_run_produces_rows_for_every_output() -> None:
     """In twenty seconds; each row can be identified, and equals itself exactly."""
     inputs = measured(20)
+    found = {str(one.box): [due.row for due in one.due(inputs, NETWORK)] for one in SENSORS.results}
     for result in SENSORS.results:
-        rows = [due.row for due in result.due(inputs, NETWORK)]
+        rows = found[result.box]
         assert len(rows) > 3, result.name
         assert all(result.text(row) for row in rows)
         assert compared(result, inputs, NETWORK, rows, Millis(START_MS)).exact
-    states = {due.row[2] for due in due("alarms", inputs)}
-    assert states == {"hot", "cool"}
+    assert {row[2] for row in found["alarms"]} == {"hot", "cool"}
     last_ms = START_MS + 15_000
-    assert any(
-        isinstance(due.row[1], int) and due.row[1] < last_ms for due in due("silences", inputs)
-    )
+    assert any(isinstance(row[1], int) and row[1] < last_ms for row in found["silences"])
 
 
 def test_records_refused_by_the_deduplication_are_missing_everywhere() -> None:

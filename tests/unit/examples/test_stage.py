@@ -37,9 +37,14 @@ def test_a_cut_makes_the_feed_longer() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "before"),
-    [(None, ""), (CutKind.PARTITION, "cut 0 "), (CutKind.PRODUCER, "cut all ")],
+    [
+        (None, ""),
+        (CutKind.PARTITION, "cut 0 "),
+        (CutKind.PRODUCER, "cut all "),
+        (CutKind.BROKER, ""),
+    ],
 )
-def test_only_a_cut_has_a_program_around_the_producer(
+def test_only_a_cut_of_the_feed_has_a_program_around_the_producer(
     tmp_path: Path, kind: CutKind | None, before: str
 ) -> None:
     """With the file that begins and ends it, and what is kept back."""
@@ -48,7 +53,7 @@ def test_only_a_cut_has_a_program_around_the_producer(
         child = stage.feed(Feed(1.0, 1, (), kind))
     line = " ".join(child.spec.command)
     assert f"{before}producer.py --bootstrap-servers=" in line
-    assert ("held_feed" in line) is (kind is not None)
+    assert ("held_feed" in line) is bool(before)
 
 
 def test_the_project_is_written_with_short_windows(tmp_path: Path) -> None:

@@ -204,31 +204,35 @@ def test_what_is_left_out_is_in_a_gap_that_a_marker_records(seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mutant", "seeds"),
+    ("mutant", "seeds", "found_by"),
     [
-        (repeats_are_written, 40),
-        (needed_is_the_end, 40),
-        (promise_is_early, 40),
-        (boundary_is_not_covered, 40),
-        (watermark_is_early, 40),
-        (batch_exceeds_its_plan, 40),
-        (pieces_close_early, 40),
-        (late_records_return, 40),
-        (followers_are_level, 60),
-        (queries_are_taken_early, 60),
-        (followers_stay, 60),
-        (reliability_is_computed, 10),
-        (suspects_are_not_fenced, 10),
-        (equals_are_displaced, 20),
-        (limits_are_not_kept, 20),
-        (gaps_are_published, 60),
+        (repeats_are_written, 40, 0),
+        (needed_is_the_end, 40, 2),
+        (promise_is_early, 40, 4),
+        (boundary_is_not_covered, 40, 5),
+        (watermark_is_early, 40, 2),
+        (batch_exceeds_its_plan, 40, 1),
+        (pieces_close_early, 40, 2),
+        (late_records_return, 40, 4),
+        (followers_are_level, 60, 18),
+        (queries_are_taken_early, 60, 7),
+        (followers_stay, 60, 7),
+        (reliability_is_computed, 10, 0),
+        (suspects_are_not_fenced, 10, 0),
+        (equals_are_displaced, 20, 12),
+        (limits_are_not_kept, 20, 12),
+        (gaps_are_published, 60, 33),
     ],
 )
-def test_a_planted_defect_is_found(mutant: ModuleType, seeds: int) -> None:
-    """The reference differs from it."""
+def test_a_planted_defect_is_found(mutant: ModuleType, seeds: int, found_by: int) -> None:
+    """The reference differs from it.
+
+    `found_by`: the first seed that has found it, which is tried first; after a change of what a
+    seed generates another one finds it.
+    """
     kinds = frozenset(mutant.KINDS.split(","))
     with mutant.mutated():
-        assert any(run(draw(seed, kinds)).wrong for seed in range(seeds))
+        assert any(run(draw(seed, kinds)).wrong for seed in (found_by, *range(seeds)))
 
 
 def test_a_batch_that_reads_other_records_when_repeated_is_found() -> None:

@@ -7,6 +7,7 @@ import pytest
 from pipeline.ids import BatchId, Incarnation, Millis, Offset
 from pipeline.lanes.following import (
     Grow,
+    Hole,
     Lost,
     PassOver,
     Repeat,
@@ -57,9 +58,8 @@ def test_a_copy_and_a_batch_that_changes_no_state_are_passed_over() -> None:
         (replace(written(5), end={**ends(5), NEW: Offset(1)}), "other partitions"),
         (replace(written(4), end={CARS: Offset(51)}), "two markers"),
         (replace(written(4), eviction_ms=Millis(4_001)), "two markers"),
-        (written(6), "markers are missing"),
-        (written(3), "markers are missing"),
-        (replace(written(5), start=ends(3)), "markers are missing"),
+        (written(3), "batch 3 follows batch 4"),
+        (replace(written(5), start=ends(3)), "begins elsewhere"),
         (replace(written(5), judged=None), "no decisions"),
         (
             replace(written(5), start=ends(4), end=ends(4), eviction_ms=Millis(4_000)),
@@ -72,6 +72,14 @@ def test_what_does_not_follow_is_not_repeated(after: CommitMarker, why: str) -> 
     found = follow(written(4), [after], MOST)
     assert isinstance(found, Lost)
     assert why in found.why
+
+
+def test_markers_that_compaction_has_removed_end_nothing() -> None:
+    """What is missing is read at once, up to a later marker; one of another plan is not reached."""
+    assert follow(written(4), [written(6)], MOST) == Hole()
+    assert repeats(written(3), [written(4), written(6)], MOST) == 1
+    assert cannot_reach(written(4), [written(6)]) == ""
+    assert isinstance(follow(written(4), [replace(written(6), plan="another")], MOST), Lost)
 
 
 def with_new(one: CommitMarker, begin: int, end: int | None = None) -> CommitMarker:
@@ -128,7 +136,7 @@ def test_a_state_is_whole_unless_the_log_of_markers_was_changed() -> None:
         found = follow(at, [after], MOST)
         assert isinstance(found, Lost)
         assert found.is_whole
-    for after in (written(3), written(6), replace(written(4), end={CARS: Offset(51)})):
+    for after in (written(3), replace(written(4), end={CARS: Offset(51)})):
         found = follow(at, [after], MOST)
         assert isinstance(found, Lost)
         assert not found.is_whole

@@ -9,6 +9,7 @@ from pipeline.names import (
     INTERNAL_SUFFIXES,
     FragmentNames,
     boundaries_topic,
+    connectors_topic,
     events_topic,
     heartbeats_topic,
     tentative_topic,
@@ -94,6 +95,7 @@ def test_every_internal_topic_has_one_of_the_suffixes() -> None:
         names.markers,
         boundaries_topic(TopicName("out")),
         tentative_topic(TopicName("out")),
+        connectors_topic(NETWORK.participant),
         events_topic(NETWORK.participant),
         heartbeats_topic(NETWORK.participant),
     }

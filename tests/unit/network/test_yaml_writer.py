@@ -1,9 +1,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.network import yaml_reader, yaml_writer
+from pipeline import yaml_reader
+from pipeline.network import yaml_writer
 from pipeline.network.written import node_as_data, node_from_data
-from pipeline.network.yaml_reader import YamlList, YamlMap, YamlNode, YamlScalar
+from pipeline.yaml_reader import YamlList, YamlMap, YamlNode, YamlScalar
 
 AWKWARD = (
     *("|", "~", "null", "true", "5", "1e3", "-", "#", "=", "*a", "&a", "{a", "[a", "%a", "a:", "?"),

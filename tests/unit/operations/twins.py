@@ -49,7 +49,7 @@ class TwinConnections:
         self.participant = ParticipantId("local")
         self.catalog = world.catalog
         self.store = world.store
-        self.topics = world.kafka
+        self.topics = self.kafka = world.kafka
         self.registry = world.registry
         self.servers = world.servers
 

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.tidy.tree import PACKAGES, python_files, text_of, tree_of
+from tests.tidy.tree import PACKAGES, text_of
 from tools.build_hook import (
     ABOVE,
-    AS_THEY_ARE,
     MOVED,
     NamesAModuleError,
     installed,
@@ -100,12 +99,6 @@ def test_a_text_that_names_a_module_is_refused(text: str) -> None:
 def test_other_texts_are_accepted(text: str) -> None:
     """Folders, keys of documents, sentences."""
     assert refused(f"x = {text}") == []
-
-
-def test_no_module_of_ours_would_make_a_build_fail() -> None:
-    """Reported with its line, and sooner than by a build."""
-    ours = (p for p in python_files(*PACKAGES) if not p.as_posix().startswith(AS_THEY_ARE))
-    assert not [f"{path}:{line}" for path in ours for line, _ in named_otherwise(tree_of(path))]
 
 
 def test_the_build_contains_all_packages() -> None:

@@ -18,7 +18,7 @@ import pytest
 from tests.tidy.tree import ROOT, tracked_files
 
 OURS = "medusa_streams"
-IN_THE_REPOSITORY = ("pipeline", "brokers", "schemas")
+IN_THE_REPOSITORY = ("pipeline", "connectors", "brokers", "schemas")
 PROJECTS = f"{OURS}/pipeline/projects/"
 """What `medusa init` copies: programs of users, which nothing changes."""
 CALL_WITHIN_S = 120.0
@@ -55,7 +55,8 @@ for program in (detached.ARCHIVE_PROGRAM, detached.medusa_command()):
     assert importlib.util.find_spec(program[-1])
 with Caller(Function("f.py:same", "def same(batch):\\n    return batch\\n", (), 10_000)) as caller:
     caller.load()
-print(sorted({name.partition(".")[0] for name in sys.modules} & {"pipeline", "brokers", "schemas"}))
+loaded = {name.partition(".")[0] for name in sys.modules}
+print(sorted(loaded & {"pipeline", "connectors", "brokers", "schemas"}))
 """
 
 
@@ -69,7 +70,10 @@ class Built:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """A wheel and an sdist of the tree; nothing is downloaded for it."""
+    """A wheel and an sdist of the tree; nothing is downloaded for it.
+
+    A module that the hook of the build refuses makes all tests of them fail, with its line.
+    """
     folder = tmp_path_factory.mktemp("dist")
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-t", "sdist"]
     called([*build, "-d", str(folder)], ROOT)
@@ -221,11 +225,12 @@ def imported(tree: ast.Module) -> Iterator[str]:
 
 def named(tree: ast.Module, known: set[str]) -> list[str]:
     """Texts of a module, without descriptions, that name a module as in the repository."""
-    described = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    nodes = [*ast.walk(tree)]
+    described = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
     dotted = re.compile(rf"(?<![\w.])(?:{'|'.join(IN_THE_REPOSITORY)})(?:\.\w+)+|\bpipeline\b(?!/)")
     return [
         node.value
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Constant)
         and isinstance(node.value, str)
         and id(node) not in described

@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import pytest
 
 from pipeline.ids import Millis
@@ -109,6 +111,37 @@ def test_a_generation_is_done_once_when_the_boundary_has_passed_its_mark() -> No
     assert view.promised(Millis(15)) == (OnDone(generation("1.1")),)
     assert view.tentative(mark(15, partition=2)) == ()
     assert view.tentative(result("b", 20)) == ()
+
+
+HISTORY: tuple[Callable[[View], tuple[Event, ...]], ...] = (
+    lambda view: view.tentative(result("a", 10)),
+    lambda view: view.tentative(result("b", 10)),
+    lambda view: view.tentative(result("c", 10)),
+    lambda view: view.tentative(result("a", 10, "new", of="1.2")),
+    lambda view: view.tentative(undo("b", 10)),
+    lambda view: stable(view, "a", 10, "new"),
+    lambda view: view.promised(Millis(10)),
+    lambda view: view.tentative(undo("c", 10)),
+    lambda view: view.tentative(mark(10)),
+    lambda view: view.tentative(mark(10, of="1.2")),
+)
+"""What is read of an output while two generations come and are settled."""
+
+
+@pytest.mark.parametrize("joined", range(len(HISTORY)))
+def test_a_reader_may_join_in_the_middle_of_a_generation(joined: int) -> None:
+    """It undoes only what it has reported, nothing stays open, and the generation is done once."""
+    view = View()
+    seen = [event for read in HISTORY[joined:] for event in read(view)]
+    reported = {one.result.id for one in seen if isinstance(one, OnTentative)}
+    undone = [one.undo.id for one in seen if isinstance(one, OnUndo)]
+    assert sorted(undone) == sorted(reported - {b"a"})
+    confirms = [one.confirms for one in seen if isinstance(one, OnStable)]
+    reads_stable, reads_boundary = joined <= 5, joined <= 6
+    assert confirms == ([True if b"a" in reported else None] if reads_stable else [])
+    assert view.open_results == 0
+    done = [one.generation for one in seen if isinstance(one, OnDone)]
+    assert done == ([generation("1.1"), generation("1.2")] if reads_boundary else [])
 
 
 def test_of_many_generations_the_older_ones_count_as_done(monkeypatch: pytest.MonkeyPatch) -> None:

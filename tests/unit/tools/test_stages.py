@@ -5,7 +5,17 @@ from pathlib import Path
 import pytest
 
 from tests.tidy.tree import ROOT, tracked_files
-from tools.stages import FIRST, SECOND, UNIT, Outcome, Tier, report, stages
+from tools.stages import (
+    FIRST,
+    IN_BOTH,
+    SECOND,
+    UNIT,
+    Outcome,
+    Tier,
+    named,
+    report,
+    stages,
+)
 
 SEED = 7
 
@@ -48,11 +58,32 @@ def test_the_full_run_uses_its_seed() -> None:
         assert f"--share={share}/7 --turn=1/7 --seed=7" in command(Tier.ALL, f"matrix-{share}")
 
 
+def test_the_two_tiers_are_all() -> None:
+    """What the first tier leaves out is in the second, which runs nothing else with servers."""
+    for name, paths in FIRST:
+        files = [path for folder in paths for path in (ROOT / folder).rglob("test_*.py")]
+        marked = any("second_tier(" in path.read_text("utf-8") for path in files)
+        assert marked == (name in IN_BOTH), name
+    for name in IN_BOTH:
+        assert "-m second_tier" in command(Tier.SECOND, name)
+    first, second, every = ({one.name for one in stages(tier, SEED)} for tier in Tier)
+    assert first | second == every
+
+
+def test_stages_are_chosen_by_name() -> None:
+    """A name that no stage has is an error, not an empty run that passes."""
+    of = stages(Tier.SECOND, SEED)
+    assert named(of, ()) == of
+    assert [one.name for one in named(of, ("matrix-2", "unit"))] == ["unit", "matrix-2"]
+    with pytest.raises(ValueError, match=r"no stage is called matrix; there are jars, unit"):
+        named(of, ("matrix",))
+
+
 def test_only_the_matrix_runs_alone() -> None:
     """A share of it has as many fragments as two processors can run."""
-    assert not any(stage.alone for stage in stages(Tier.FIRST, SEED))
-    for stage in stages(Tier.ALL, SEED):
-        assert stage.alone == stage.name.startswith("matrix-")
+    for tier in Tier:
+        for stage in stages(tier, SEED):
+            assert stage.alone == stage.name.startswith("matrix-")
 
 
 def test_dependencies_of_a_stage_come_before_it() -> None:
@@ -68,7 +99,7 @@ def test_every_stage_with_java_waits_for_the_jars() -> None:
     """Style, and the tests without Java, use the time of the download."""
     for tier in Tier:
         free = {stage.name for stage in stages(tier, SEED) if "jars" not in stage.needs}
-        assert free == {"check", "jars", "unit"}
+        assert free == {"check", "jars", "unit"} - ({"check"} if tier is Tier.SECOND else set())
 
 
 def test_names_are_unique() -> None:

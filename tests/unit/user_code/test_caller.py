@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -56,6 +57,8 @@ def do(batch):
             return pa.record_batch({"made": [os.environ.get("KAFKA_PASSWORD", "none")]})
         if what == "wrong":
             return batch
+        if what == "pid":
+            return pa.record_batch({"made": [str(os.getpid())]})
     return pa.record_batch({"made": batch.column("what"), })
 """
 COLUMNS = (type_text.read_column("made", "STRING NOT NULL"),)
@@ -76,6 +79,13 @@ def request(*what: str) -> pa.RecordBatch:
 def response(calls: Caller, *what: str) -> list[str]:
     """The returned rows."""
     return [row["made"] for row in calls.call(request(*what)).to_pylist()]
+
+
+@pytest.fixture(scope="module")
+def reused() -> Iterator[Caller]:
+    """A process for several tests."""
+    with Caller(function()) as calls:
+        yield calls
 
 
 def test_a_function_gets_no_secrets_of_its_node(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,13 +114,13 @@ def test_rows_are_processed_in_one_process() -> None:
         ("wrong", "it returned no column made, only what"),
     ],
 )
-def test_an_exception_is_reported_with_its_line(what: str, why: str) -> None:
+def test_an_exception_is_reported_with_its_line(reused: Caller, what: str, why: str) -> None:
     """The last line of a traceback, bounded; the process is reused."""
-    with Caller(function()) as calls:
-        with pytest.raises(RaisedError) as caught:
-            calls.call(request(what))
-        assert str(caught.value) == why
-        assert response(calls, "good") == ["good"]
+    pid = response(reused, "pid")
+    with pytest.raises(RaisedError) as caught:
+        reused.call(request(what))
+    assert str(caught.value) == why
+    assert response(reused, "pid") == pid
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,15 @@ from dataclasses import replace
 import pytest
 
 from pipeline.agent.events import CatalogLost, CatalogRead
-from pipeline.agent.polls.catalog import GRACE_MS, HASTE_S, OVERDUE_S, PAUSE_S, REACHED_S
+from pipeline.agent.polls.catalog import (
+    FULL_S,
+    GRACE_S,
+    HASTE_S,
+    OVERDUE_S,
+    PAUSE_S,
+    REACHED_S,
+    RELEASED_S,
+)
 from pipeline.agent.polls.poll import Ending, start
 from pipeline.agent.suspicions import Suspicions
 from pipeline.catalog.catalog import Catalog
@@ -16,7 +24,6 @@ from pipeline.heartbeats.detector import Suspect, Suspicion, Why
 from pipeline.ids import Millis, NodeId, ParticipantId, SteadyMillis
 from pipeline.lanes.follower_phases import FollowerPhase
 from pipeline.names import Znodes
-from pipeline.system_clock import SystemClock
 from tests.memory_store import MemoryStore
 from tests.unit.agent.polls.support import MOVING, NETWORK, OWNER, World, node_record
 from tests.unit.deploy.twins import TwinClock
@@ -115,13 +122,18 @@ def test_a_change_during_a_read_is_read_in_the_next_poll(monkeypatch: pytest.Mon
 
 
 def test_moves_whose_time_has_passed_are_ended() -> None:
-    """By whichever node reads the catalog: the target may hang, or be of an earlier version."""
+    """By whichever node reads the catalog: the target may hang, or be of an earlier version.
+
+    The time passes by the clock of the node, since it has read of the move: the clocks of the
+    command and of the node are not compared.
+    """
     world = World()
+    world.poll.clock = clock = TwinClock()
     world.deploy()
     epoch = world.catalog.owners.claim(NETWORK, MOVING, node_record("here"), Millis(0)).epoch
     (one,) = world.catalog.snapshot(NETWORK.participant).fragments
-    there, now_ms = node_record("there"), SystemClock().now_ms()
-    for until_ms, left in ((now_ms - GRACE_MS - 1, 0), (now_ms + 60_000, 1)):
+    there = node_record("there")
+    for asked_ms in (0, clock.now_ms() + 300_000):
         transfer = Transfer(
             NETWORK,
             one.network.life,
@@ -131,14 +143,53 @@ def test_moves_whose_time_has_passed_are_ended() -> None:
             epoch,
             there.node,
             there.started_at_ms,
-            Millis(0),
-            Millis(until_ms),
+            Millis(asked_ms),
+            Millis(asked_ms + 60_000),
             is_ready=False,
             problem="",
         )
         world.catalog.transfers.ask(transfer)
         world.poll.read()
-        assert len(world.catalog.transfers.of(NETWORK.participant)) == left
+        for after_s, left in ((60 + GRACE_S, 1), (FULL_S + 0.1, 0)):
+            clock.sleep(after_s)
+            world.poll.read()
+            assert len(world.catalog.transfers.of(NETWORK.participant)) == left
+
+
+def test_a_target_that_does_not_claim_what_was_released_loses_its_move() -> None:
+    """It may be unable to: then the placement decides, long before the time of the move ends."""
+    world = World()
+    world.poll.clock = clock = TwinClock()
+    world.deploy()
+    here, there, catalog = node_record("here"), node_record("there"), world.catalog
+    catalog.nodes.register(there)
+    epoch = catalog.owners.claim(NETWORK, MOVING, here, Millis(0)).epoch
+    (one,) = catalog.snapshot(NETWORK.participant).fragments
+    transfer = Transfer(
+        NETWORK,
+        one.network.life,
+        MOVING,
+        one.record.version,
+        here.node,
+        epoch,
+        there.node,
+        there.started_at_ms,
+        Millis(0),
+        Millis(300_000),
+        is_ready=False,
+        problem="",
+    )
+    catalog.transfers.ask(transfer)
+    catalog.transfers.note_ready(transfer)
+    clock.sleep(100)
+    world.poll.read()
+    seen = catalog.snapshot(NETWORK.participant).leaving(here.node)[one.id]
+    assert catalog.owners.release(one.id, seen)
+    world.poll.read()
+    for after_s, left in ((RELEASED_S, 1), (HASTE_S + 0.1, 0)):
+        clock.sleep(after_s)
+        world.poll.read()
+        assert len(catalog.transfers.of(NETWORK.participant)) == left
 
 
 def test_a_suspected_node_counts_as_down_at_once() -> None:

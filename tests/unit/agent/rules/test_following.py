@@ -129,11 +129,13 @@ def test_what_the_catalog_does_not_have_any_more_is_forgotten() -> None:
 
 
 def test_a_secondary_that_takes_over_keeps_its_follower() -> None:
-    """Until the catalog says that it is the owner."""
+    """Until it is the owner, and its lane runs: the answer of the claim may have been lost."""
     agent = Agent()
     agent.receive(read(followed(THERE)))
     alone = CatalogSnapshot((node_record(HERE),), (followed(THERE),))
     assert requests(agent.receive_all(CatalogRead(alone))) == [[(True, False)]]
+    assert requests(agent.receive_all(read(followed(HERE)))) == []
+    agent.started(CARS)
     assert requests(agent.receive_all(read(followed(HERE)))) == [[]]
     again = followed(THERE)
     assert again.owner is not None

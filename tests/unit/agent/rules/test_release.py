@@ -11,7 +11,7 @@ from pipeline.agent.effects import (
 )
 from pipeline.agent.events import CatalogLost, CatalogRead, Tick
 from pipeline.catalog.records import OwnerRecord
-from pipeline.catalog.snapshot import CatalogSnapshot, Deployed
+from pipeline.catalog.snapshot import CatalogSnapshot, Deployed, Leaving
 from pipeline.ids import Epoch, FragmentId, FragmentName, Millis, NodeId
 from pipeline.lanes.events import LaneStopped
 from pipeline.priority import Priority
@@ -44,6 +44,9 @@ def placed_there(owner: OwnerRecord | None) -> Deployed:
     return replace(one, record=replace(one.record, nodes="zone=b"), owner=owner)
 
 
+LEAVING = Leaving(MINE, THERE, placed_there(MINE).record)
+
+
 def run_lane(agent: Agent) -> None:
     """Let the agent run the fragment."""
     agent.read_catalog(replace(deployed(), owner=MINE))
@@ -69,7 +72,7 @@ def test_a_fragment_is_released_when_its_lane_has_stopped() -> None:
     effects = agent.receive_all(elsewhere())
     assert StopLane(LANE) in effects
     assert released(effects) == []
-    assert released(stopped(agent)) == [ReleaseFragment(SPEED, MINE, THERE)]
+    assert released(stopped(agent)) == [ReleaseFragment(SPEED, LEAVING)]
 
 
 def test_an_idle_lane_that_leaves_is_active_for_its_readers() -> None:
@@ -89,7 +92,7 @@ def test_a_release_is_repeated_until_the_catalog_has_it() -> None:
     """With each read: the last one may have failed."""
     agent = Agent()
     for _ in range(2):
-        assert released(agent.receive_all(elsewhere())) == [ReleaseFragment(SPEED, MINE, THERE)]
+        assert released(agent.receive_all(elsewhere())) == [ReleaseFragment(SPEED, LEAVING)]
         assert released(agent.receive_all(Tick())) == []
     assert released(agent.receive_all(elsewhere(None))) == []
 
@@ -101,7 +104,7 @@ def test_nothing_is_released_while_the_catalog_is_in_doubt() -> None:
     agent.receive(elsewhere())
     agent.receive(CatalogLost())
     assert released(stopped(agent)) == []
-    assert released(agent.receive_all(elsewhere())) == [ReleaseFragment(SPEED, MINE, THERE)]
+    assert released(agent.receive_all(elsewhere())) == [ReleaseFragment(SPEED, LEAVING)]
 
 
 def test_a_fragment_placed_here_again_is_started_again() -> None:
@@ -129,7 +132,7 @@ def test_a_fragment_that_no_node_has_room_for_is_released_for_none() -> None:
     assert StopLane(LANE) in effects
     assert not any(isinstance(one, StartLane) for one in effects)
     effects = stopped(agent)
-    assert released(effects) == [ReleaseFragment(SPEED, MINE, None)]
+    assert released(effects) == [ReleaseFragment(SPEED, Leaving(MINE, None, low.record))]
     assert [one.lane.fragment for one in effects if isinstance(one, StartLane)] == [VOLUME]
 
 

@@ -106,6 +106,18 @@ def test_boundaries_stay_watched_while_a_new_version_is_planned() -> None:
     assert node.assign() == [WatchTopics(frozenset(), frozenset())]
 
 
+def test_another_life_of_the_network_changes_whose_boundaries_count() -> None:
+    """Also while another network is being planned, which keeps what was watched before."""
+    node, first = _Node(), _sums("counts-1")
+    node.assign(first)
+    second = replace(first, network=replace(first.network, life=NetworkLife("second")))
+    counts = replace(second.record, fragment=FragmentName("counts"), version=NetworkVersion(2))
+    other = replace(second, record=counts)
+    node.receive(read(second, other))
+    (watched,) = node.receive(PlanMade(second.version, PLAN))
+    assert {one.life for one in watched.derived} == {"second"}
+
+
 def test_a_paused_fragment_without_a_plan_keeps_nothing_watched() -> None:
     """Its version is planned when it is resumed."""
     node, first = _Node(), _sums("counts-1")

@@ -171,3 +171,24 @@ def test_a_closed_reader_cannot_be_read(brokers: Brokers) -> None:
     assert brokers.connected[0].closed
     with pytest.raises(BrokenInvariantError, match="closed"):
         ends.read((A,), WITHIN_S)
+
+
+def test_a_leader_of_an_earlier_epoch_is_not_believed(brokers: Brokers) -> None:
+    """Its partitions are missing, and the leaders are asked for again."""
+    ends = reader(brokers)
+    place = (A, 1)
+
+    def answer(end: int, epoch: int) -> LeaderAnswer:
+        offsets = {place: Offset(end)}
+        return LeaderAnswer(offsets, offsets, answered=True, epochs={place: epoch})
+
+    brokers.answers[2] = answer(9, 3)
+    assert ends.read((A,), WITHIN_S).stable[A][1] == 9
+    brokers.answers[2] = answer(7, 2)
+    described = len(brokers.described)
+    found = ends.read((A,), WITHIN_S)
+    assert found.stable == {A: {0: 5}}
+    assert found.missing == {place}
+    brokers.clock.sleep(AGAIN_S)
+    ends.read((A,), WITHIN_S)
+    assert len(brokers.described) == described + 1

@@ -8,6 +8,7 @@ from brokers.kafka.leaders import (
     Found,
     Group,
     LeaderAnswer,
+    LeaderEpochs,
     TopicLeaders,
     by_topic,
     grouping,
@@ -99,3 +100,29 @@ def test_answers_of_several_leaders_are_merged() -> None:
         A: {0: 3, 1: 5},
         B: {0: 1},
     }
+
+
+def test_what_a_former_leader_says_is_left_out() -> None:
+    """It is cut off from the others, and its ends are lower; those of its other partitions count.
+
+    A topic that was made again begins with the first epoch.
+    """
+    epochs = LeaderEpochs()
+
+    def answer(group: Group, end: int, *of: int) -> LeaderAnswer:
+        offsets = {place: Offset(end) for place in group.places}
+        known = dict(zip(group.places, of, strict=False))
+        return LeaderAnswer(offsets, offsets, answered=True, epochs=known)
+
+    old = Group(1, ((A, 0), (A, 1)), {A: "id-a"})
+    new = Group(2, ((A, 0),), {A: "id-a"})
+    for group, *of in ((old, 4, 4), (new, 5), (new,), (old, 6, 4)):
+        given = answer(group, 9, *of)
+        assert epochs.newest(given, group) is given
+    found = epochs.newest(answer(new, 7, 5), new)
+    assert (found.stable, found.written) == ({}, {})
+    assert found.moved
+    found = epochs.newest(answer(old, 8, 5, 4), old)
+    assert found.stable == found.written == {(A, 1): 8}
+    again = Group(1, ((A, 0),), {A: "id-of-another"})
+    assert epochs.newest(answer(again, 1, 0), again).stable == {(A, 0): 1}

@@ -58,6 +58,23 @@ def test_with_amnesia_a_state_that_is_there_is_continued() -> None:
     assert isinstance(start(marker(-1), GONE, FORGETS), BeginAt)
 
 
+def test_with_amnesia_a_state_that_lacks_little_needs_the_dead_letters() -> None:
+    """Without them it begins as with no state at all; a state that lacks nothing needs none."""
+    last = replace(marker(7), letters="another", letters_from={0: Offset(3)})
+    behind = CommittedState(BatchId(2), ends(6), Millis(6_000))
+    facts = replace(checkpoint(2, 2), followed=True, state=behind)
+    assert isinstance(start(last, facts, FORGETS), SkipToEnd)
+    with pytest.raises(RefusedError, match="dead-letter topic"):
+        start(last, facts)
+    level = replace(facts, state=CommittedState(BatchId(2), ends(7), Millis(7_000)))
+    for request in (FORGETS, STATEFUL):
+        found = start(last, level, request)
+        assert isinstance(found, Rebuild)
+        assert found.since == level.state
+        after = rebuilt(found, ends(6), BatchId(2), request, ONE)
+        assert (after.letters, after.letters_from) == (last.letters, last.letters_from)
+
+
 def test_amnesia_replaces_no_refusal_and_no_choice() -> None:
     """Lost markers, another owner, another state."""
     with pytest.raises(RefusedError, match="holds no commit marker"):

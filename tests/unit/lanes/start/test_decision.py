@@ -19,6 +19,7 @@ from pipeline.lanes.start.decision import (
 )
 from pipeline.lanes.start.facts import (
     CheckpointFacts,
+    CommittedState,
     PlannedBatch,
     StartRequest,
     Unusable,
@@ -30,6 +31,7 @@ from pipeline.lanes.start.markers import (
     passed_over,
     rebuilt,
 )
+from pipeline.lanes.start.plan import LinkedCheckpoint, StartFacts, plan_start
 from pipeline.markers.commit_marker import NO_BATCH, CommitMarker, Judged, Totals
 from pipeline.markers.positions import InputPartition
 from pipeline.planner.state import OnChange
@@ -58,22 +60,31 @@ def marker(batch: int, *, epoch: int = 2, incarnation: str = "one") -> CommitMar
     return replace(
         first,
         batch=BatchId(batch),
+        start=ends(batch - 1),
         end=ends(batch),
         needed=ends(batch - 1),
+        late_ms=watermark_ms(batch - 1),
         eviction_ms=Millis(batch * 1000),
         judged=Judged(10, 0, late=False, refused=0, failed=0),
         boundary_ms=Millis(batch * 1000 - 1),
     )
 
 
+def watermark_ms(batch: int) -> Millis | None:
+    """The watermark of each batch in these tests; batch 0 has none."""
+    return Millis(batch * 1000) if batch > 0 else None
+
+
 def checkpoint(
     committed: int, planned: int | None = None, incarnation: str = "one"
 ) -> CheckpointFacts:
     """The facts of a checkpoint; -1: no committed batch."""
+    last = None if committed < 0 else BatchId(committed)
     return CheckpointFacts(
         incarnation=Incarnation(incarnation),
-        committed=None if committed < 0 else BatchId(committed),
+        committed=last,
         planned=None if planned is None else PlannedBatch(BatchId(planned), ends(planned)),
+        state=None if last is None else CommittedState(last, ends(last), watermark_ms(last)),
     )
 
 
@@ -286,7 +297,9 @@ def test_a_rebuilt_lane_can_be_rebuilt_again_from_its_own_marker() -> None:
     two = Incarnation("two")
     after = rebuilt(first, ends(6), BatchId(2), STATEFUL, two)
     assert (after.batch, after.end, after.incarnation) == (2, ends(7), two)
-    assert start(after, checkpoint(2, 2, "two")) == Continue(after, planned=None)
+    level = CommittedState(BatchId(2), ends(7), Millis(7000))
+    same = replace(checkpoint(2, 2, "two"), state=level)
+    assert start(after, same) == Continue(after, planned=None)
     again = start(after, GONE)
     assert isinstance(again, Rebuild)
     assert (again.begin, again.eviction_ms) == (first.begin, first.eviction_ms)
@@ -337,10 +350,53 @@ def test_an_owner_with_the_epoch_of_the_last_marker_is_fenced() -> None:
 def test_a_batch_planned_with_other_partitions_is_not_executed() -> None:
     """It has no end of the new partition, so its marker would not follow the last one."""
     grown = reassigned(marker(7), {**ends(7), NEW: Offset(0)})
-    found = start(grown, checkpoint(7, 8))
+    anew = Continue(grown, planned=None, withdrawn=BatchId(8))
+    assert start(grown, checkpoint(7, 8)) == anew
+    assert start(grown, checkpoint(7, 8), STATELESS) == anew
+    assert start(grown, checkpoint(7, 7)) == Continue(grown, planned=None)
+
+
+@pytest.mark.parametrize("request_", [STATEFUL, STATELESS, replace(STATEFUL, amnesia=True)])
+def test_a_batch_planned_with_too_many_records_is_planned_anew(request_: StartRequest) -> None:
+    """Records may have become larger since; the state is as good as without that plan."""
+    few = replace(request_, most=4)
+    anew = Continue(marker(7), planned=None, withdrawn=BatchId(8))
+    assert start(marker(7), checkpoint(7, 8), few) == anew
+    assert plan_start(anew, few, StartFacts(ONE, Millis(0))).checkpoint == LinkedCheckpoint(
+        BatchId(8)
+    )
+    written = start(marker(7), checkpoint(6, 7), few)
+    assert written == Continue(marker(7), planned=BatchId(7))
+
+
+DIFFERING = [
+    (7, CommittedState(BatchId(7), {CARS: Offset(95)}, Millis(9000)), "ends at 95 there and at 80"),
+    (7, CommittedState(BatchId(7), ends(7), Millis(9000)), "under watermark 9000"),
+    (7, CommittedState(BatchId(7), {**ends(7), NEW: Offset(3)}, Millis(7000)), "ends at 3 there"),
+    (6, CommittedState(BatchId(6), {CARS: Offset(60)}, Millis(6000)), "ends at 60 there and at 70"),
+    (6, CommittedState(BatchId(6), ends(6), Millis(5000)), "under watermark 5000"),
+]
+
+
+@pytest.mark.parametrize(("committed", "state", "why"), DIFFERING)
+def test_a_state_at_another_place_than_the_marker_is_not_continued(
+    committed: int, state: CommittedState, why: str
+) -> None:
+    """The records in between would be read twice, or never; a stateless lane has positions only."""
+    facts = replace(checkpoint(committed, 7), state=state)
+    found = start(marker(7), facts)
     assert isinstance(found, Rebuild)
-    assert "batch 8 is planned with other partitions than the marker has" in found.why
-    assert isinstance(start(grown, checkpoint(7, 8), STATELESS), BeginAt)
+    assert why in found.why
+    assert found.since is None
+    other = start(marker(7), facts, STATELESS)
+    by_time = "watermark" in why
+    expected = Continue(marker(7), planned=BatchId(7) if committed == 6 else None)
+    assert (other == expected) if by_time else isinstance(other, BeginAt)
+
+
+def test_a_partition_of_which_nothing_was_read_makes_no_difference() -> None:
+    """Spark begins it at 0; the marker of a start may have it before its first batch does."""
+    grown = reassigned(marker(7), {**ends(7), NEW: Offset(0)})
     assert start(grown, checkpoint(7, 7)) == Continue(grown, planned=None)
 
 
@@ -431,14 +487,3 @@ def test_a_marker_contains_the_plan_of_the_lane() -> None:
     )
     assert {found.plan for found in markers} == {"1:plan"}
     assert [found.judged is None for found in markers] == [True, False, True, True]
-
-
-def test_a_planned_batch_that_does_not_fit_is_planned_again() -> None:
-    """The state comes from the log; a lane without state begins at the marker."""
-    planned, small = checkpoint(4, 5), replace(STATEFUL, most=4)
-    assert start(marker(4), planned) == Continue(marker(4), BatchId(5))
-    found = start(marker(4), planned, small)
-    assert isinstance(found, Rebuild)
-    assert "more than the 4 records" in found.why
-    assert isinstance(start(marker(4), planned, replace(small, stateful=False)), BeginAt)
-    assert start(marker(5), planned, small) == Continue(marker(5), BatchId(5))

@@ -11,6 +11,7 @@ from pipeline.planner.changes import Action
 from pipeline.planner.describe import differences, state_differences
 from pipeline.planner.diff import changes
 from pipeline.planner.digest import fragment_digest, plan_digest, state_digest
+from pipeline.planner.existing_topics import RETENTION_MS, misfits
 from pipeline.planner.explain import explain
 from pipeline.planner.plan import Plan
 from pipeline.planner.upgrade import between
@@ -87,6 +88,17 @@ def test_a_fragment_that_waits_may_be_tentative() -> None:
     for settings in topics(found).values():
         assert settings["cleanup.policy"] == "delete"
         assert settings["message.timestamp.type"] == "CreateTime"
+
+
+def test_an_existing_topic_of_them_keeps_records_for_longer_than_the_bound() -> None:
+    """It may be older than the bound, and is not changed."""
+    found = planned(CHAIN % ("", THREE), "outputs: {counts: {topic: x}}")
+    (topic,) = (one for one in found.topics if one.name == "x.tentative")
+    for kept_ms in ("-1", "3001"):
+        assert [*misfits(topic, {RETENTION_MS: kept_ms})] == []
+    (wrong,) = misfits(topic, {RETENTION_MS: "3000"})
+    assert wrong.fatal
+    assert "removed before the availability bound has passed" in wrong.message
 
 
 def test_it_has_as_many_partitions_as_the_output() -> None:
@@ -182,10 +194,13 @@ def test_a_bound_changes_a_window_and_not_its_state() -> None:
     assert differences(old, new) == (
         "changed: silence of s `idle` → `missing`",
         "changed: availability `none` → `3s, process`",
+        "new: topic of tentative results `local.n.counts.tentative`",
         "changed: ids of results `no` → `yes`",
     )
     (item,) = between(bounded, delayed)
     assert item.reasons == ("changed: availability `3s, process` → `3s, delay`",)
+    (item,) = between(bounded, planned(CHAIN % ("", SUSPEND)))
+    assert "gone: topic of tentative results `local.n.counts.tentative`" in item.reasons
 
 
 def test_a_bound_changes_the_state_of_a_join_that_waits() -> None:

@@ -16,9 +16,10 @@ from pipeline.lanes.fork_phases import ForkPhase
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.planner.plan import Fragment
 from pipeline.spark.run.fork import StableState
-from pipeline.spark.run.lane_forks import LaneForks
+from pipeline.spark.run.lane_forks import LaneForks, new_forks
 from pipeline.spark.run.lane_host import LaneHost
 from pipeline.spark.run.lane_planner import LanePlanner
+from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.spark.write.tentative_sink import ForkBatch
 from pipeline.tentative.records import DoneMark, TentativeResult, Undo, decode
 from tests.unit.boundaries.support import marker, positions
@@ -82,6 +83,13 @@ def bounded(availability: Availability | None) -> Fragment:
     return replace(planned, availability=availability)
 
 
+def forks_of(lane: LaneSettings, host: LaneHost, planner: object) -> LaneForks:
+    """The forks of a lane whose fragment may have tentative results."""
+    found = new_forks(lane, host, cast("LanePlanner", planner))
+    assert found is not None
+    return found
+
+
 @dataclass
 class World:
     """A stable lane, as its forks see it, and their topic."""
@@ -107,7 +115,7 @@ class World:
             report=lambda _: None,
         )
         self.host = cast("LaneHost", host)
-        self.forks = LaneForks(lane, self.host, cast("LanePlanner", self.planner))
+        self.forks = forks_of(lane, self.host, self.planner)
         self.forks._keep(self.marker(0, None))
         self.watch = Watch(self.availability.bound_ms)
 
@@ -122,9 +130,7 @@ class World:
     @property
     def phase(self) -> ForkPhase:
         """Of the fork."""
-        state = self.forks.state
-        assert state is not None
-        return state.phase
+        return self.forks.state.phase
 
     def time(self, *progress: int | None, event_ms: int = 9) -> tuple[LaneTime, Ends]:
         """A lane that has read all, with the progress of its partitions."""

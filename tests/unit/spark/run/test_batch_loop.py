@@ -11,11 +11,13 @@ from pyspark.sql import SparkSession
 from pipeline.boundaries.derived import PendingBoundary
 from pipeline.boundaries.ends import Ends
 from pipeline.boundaries.lane_time import writer_of
-from pipeline.boundaries.next_batch import Batch, Limits, PassOn
+from pipeline.boundaries.next_batch import Batch, Limits, PassOn, Sample
 from pipeline.clock import steady_ms
+from pipeline.errors import MedusaError, RetryError
 from pipeline.ids import Epoch, Millis, Offset, StreamName
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.cut import Cut
+from pipeline.markers.positions import Positions
 from pipeline.network.boxes.shape import Joined, Shape, Stateless, Windowed
 from pipeline.network.boxes.windows import TumblingWindow
 from pipeline.spark.query.lowered import Lowered
@@ -71,12 +73,12 @@ class Script(LanePlanner):
     """A planner that plans what a test says; each plan takes so many seconds."""
 
     def __init__(
-        self, clock: TwinClock, plans: list[Batch | PassOn | None], takes_s: float
+        self, clock: TwinClock, plans: list[Batch | PassOn | Sample | None], takes_s: float
     ) -> None:
         super().__init__(lane(SPEED), clock, lambda _: None)
         self._plans, self._takes_s, self._passing = plans, takes_s, clock
 
-    def next(self, within_s: float | None = None) -> Batch | PassOn | None:
+    def next(self, within_s: float | None = None) -> Batch | PassOn | Sample | None:
         """The next plan."""
         del within_s
         self._passing.sleep(self._takes_s)
@@ -92,6 +94,8 @@ class Between:
     script: LanePlanner | None = None
     clock: TwinClock = field(default_factory=TwinClock)
     watched: int = 0
+    fits: int | MedusaError = 100
+    sampled: list[Positions] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         planner = LanePlanner(lane(SPEED, shape=self.shape), self.clock, lambda _: None)
@@ -107,6 +111,7 @@ class Between:
             clock=self.clock,
             stop=self.stop,
             watch=self.watch,
+            sample=self.sample,
         )
 
     def watch(self) -> None:
@@ -114,6 +119,13 @@ class Between:
         self.watched += 1
         if self.script is None:
             self.stop.set()
+
+    def sample(self, start: Positions) -> int:
+        """How many records fit, from there on."""
+        self.sampled.append(start)
+        if isinstance(self.fits, MedusaError):
+            raise self.fits
+        return self.fits
 
     def promise(self, at_ms: int, *offsets: int) -> None:
         """A boundary is read."""
@@ -162,6 +174,35 @@ def test_a_batch_that_was_cut_is_planned_so(folder: Path) -> None:
         Batch(positions(SPEED, 4), Millis(19)),
         Batch(positions(SPEED, 5), None),
     ]
+
+
+def test_a_first_batch_may_begin_beyond_the_end_of_the_last_one(folder: Path) -> None:
+    """As that of a fork whose plan was withdrawn; the checkpoint says where the query begins."""
+    batch, clock = Batch(positions(SPEED, 9), None, positions(SPEED, 7)), TwinClock()
+    begin = marker(positions(SPEED, 3), batch=4, eviction_ms=10)
+    sampled = Sample(positions(SPEED, 7))
+    lane_ = Between(begin, script=Script(clock, [sampled, batch], 0.1), clock=clock)
+    lane_.loop.begin(Leaves(), folder, LIMITS, planned=False)
+    _, _, before = (folder / "offsets" / "4").read_text().splitlines()
+    assert json.loads(before) == {SPEED.topic: {"0": 7}}
+    assert planned(folder) == (10, {SPEED.topic: {"0": 9}})
+    assert lane_.sampled == [positions(SPEED, 7)]
+
+
+@pytest.mark.parametrize(("fits", "end"), [(7_000, 7_003), (RetryError("busy"), 20_003)])
+def test_a_batch_that_is_much_larger_than_the_last_one_is_sampled_first(
+    folder: Path, fits: int | MedusaError, end: int
+) -> None:
+    """In the query as before it; without an answer the limit stays."""
+    lane_ = Between(marker(positions(SPEED, 3), batch=4, eviction_ms=10), fits=fits)
+    lane_.answer(30_003)
+    lane_.loop.begin(Leaves(), folder, Limits(20_000), planned=True)
+    assert lane_.loop.answer() == Answer(positions(SPEED, end), None)
+    assert lane_.sampled == [positions(SPEED, 3)]
+    before = Between(marker(positions(SPEED, 3), batch=4, eviction_ms=10), fits=fits)
+    before.answer(30_003)
+    before.loop.begin(Leaves(), folder, Limits(20_000), planned=False)
+    assert planned(folder) == (10, {SPEED.topic: {"0": end}})
 
 
 def test_a_batch_without_a_movement_runs_under_the_watermark_before(folder: Path) -> None:

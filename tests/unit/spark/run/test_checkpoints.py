@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import EnvironmentProblem
-from pipeline.ids import Epoch, Incarnation, NetworkLife, NodeId
+from pipeline.ids import Epoch, Incarnation, NetworkLife, NodeId, ParticipantId
 from pipeline.lanes.start.facts import CheckpointFacts, Unusable
 from pipeline.markers.commit_marker import NO_BATCH
 from pipeline.spark.query.lower import lower
@@ -239,7 +239,7 @@ def test_a_lane_goes_on_in_the_folder_of_a_follower(tmp_path: Path) -> None:
     assert (facts.followed, facts.committed) == (False, 3)
     checkpoints.complete(Epoch(3), Incarnation("two"))
     assert not checkpoints.folder(Epoch(1)).exists()
-    follower.set_aside(Epoch(2))
+    follower.set_aside(Epoch(2), Incarnation("two"))
     assert isinstance(checkpoints.adopt(Epoch(3), Incarnation("two"), LOWERED), Unusable)
 
 
@@ -276,7 +276,10 @@ def test_what_followers_of_a_node_have_left_is_removed(tmp_path: Path) -> None:
     others = taken, other, own, alike
     assert [one.exists() for one in (left, *others)] == [False, True, True, True, True]
     again = _of_follower(tmp_path, 4).empty(Epoch(4))
-    remove_followed(tmp_path, "b")
+    participant = FRAGMENT.names.stable.lane.fragment.network.participant
+    remove_followed(tmp_path, ParticipantId("another"), "b")
+    assert again.exists()
+    remove_followed(tmp_path, participant, "b")
     assert [one.exists() for one in (again, *others)] == [False, True, True, True, True]
 
 
@@ -336,11 +339,29 @@ def test_a_folder_that_was_set_aside_does_not_count(tmp_path: Path) -> None:
     other = _made(checkpoints, 1, "other")
     for epoch in (2, 3):
         _made(checkpoints, epoch)
-    checkpoints.set_aside(Epoch(3))
+    checkpoints.set_aside(Epoch(3), ONE)
     assert isinstance(checkpoints.any(Epoch(4)), Unusable)
     _made(checkpoints, 4, "two")
     assert checkpoints.folder(Epoch(3)).is_dir()
     assert not other.exists()
+
+
+def test_a_query_that_fails_twice_without_a_batch_between_is_known(tmp_path: Path) -> None:
+    """The folder of the next epoch has the note, and a copy for others has not."""
+    checkpoints = _checkpoints(tmp_path)
+    assert not checkpoints.suspected(Epoch(1), ONE)
+    _spark_wrote(_made(checkpoints, 1), planned=3, committed=2)
+    assert not checkpoints.suspected(Epoch(1), ONE)
+    checkpoints.adopt(Epoch(2), ONE, LOWERED)
+    assert checkpoints.suspected(Epoch(2), ONE)  # the folder of epoch 2 has no identity yet
+    checkpoints.complete(Epoch(2), ONE)
+    assert checkpoints.suspected(Epoch(2), ONE)
+    _spark_wrote(checkpoints.folder(Epoch(2)), planned=3, committed=3)
+    assert not checkpoints.suspected(Epoch(2), ONE)
+    follower = _of_follower(tmp_path, 3)
+    follower.link(Epoch(3), checkpoints.folder(Epoch(2)))
+    names = {one.name for one in follower.folder(Epoch(3)).iterdir()}
+    assert names == {"commits", "offsets", "state"}
 
 
 def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:

@@ -64,6 +64,7 @@ class World:
         """The owner writes a marker."""
         judged = JUDGED if batch >= 0 else None
         marker = replace(LAST, batch=BatchId(batch), incarnation=incarnation, judged=judged)
+        marker = replace(marker, written_at_ms=self.clock.now_ms())
         self.kafka.append(FRAGMENT.names.markers, b"marker", encode_marker(marker))
 
     def looks(self) -> FollowerPhase:

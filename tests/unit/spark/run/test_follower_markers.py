@@ -17,26 +17,12 @@ from tests.unit.lanes.test_following import MOST, begun, with_new, written
 PLACE = "fragment tolls.speed"
 
 
-class Clock:
-    """A clock that stands still."""
-
-    def now_ms(self) -> Millis:
-        """Long after the first marker."""
-        return Millis(100_000)
-
-    def monotonic_s(self) -> float:
-        """The same."""
-        return 100.0
-
-    def sleep(self, seconds: float) -> None:
-        """Return at once."""
-
-
 class Tail:
     """Has some markers at once."""
 
     def __init__(self, *markers: CommitMarker) -> None:
         self.markers = list(markers)
+        self.is_at_end = True
 
     def next(self, _: float) -> Sequence[CommitMarker]:
         """All that were not read."""
@@ -46,7 +32,7 @@ class Tail:
 
 def following(at: CommitMarker) -> FollowerMarkers:
     """A follower with the state of a marker."""
-    markers = FollowerMarkers(Clock(), PLACE)
+    markers = FollowerMarkers(PLACE)
     markers.built(at)
     return markers
 
@@ -58,7 +44,7 @@ def tail(*markers: CommitMarker) -> Any:
 
 def test_what_is_not_followed_yet_is_said() -> None:
     """It fails, and tries again."""
-    markers = FollowerMarkers(Clock(), PLACE)
+    markers = FollowerMarkers(PLACE)
     with pytest.raises(NotToFollowError, match="nothing is followed") as caught:
         _ = markers.running
     assert caught.value.place == PLACE
@@ -69,17 +55,40 @@ def test_what_is_not_followed_yet_is_said() -> None:
 
 def test_a_batch_waits_until_it_was_executed() -> None:
     """Then its marker says which state there is."""
-    markers, young = following(written(4)), replace(written(5), written_at_ms=Millis(99_000))
-    found = markers.next(tail(young), MOST, runs=True)
-    assert found == markers.planned == young
+    markers = following(written(4))
+    found = markers.next(tail(written(5)), MOST, runs=True)
+    assert found == markers.planned == written(5)
     assert markers.running == written(4)
     assert not markers.is_empty
-    assert markers.repeated()
-    assert markers.running == young
+    markers.repeated()
+    assert markers.running == written(5)
     assert markers.is_empty
-    old = replace(written(6), written_at_ms=Millis(100_000 - FAR_MS - 1))
-    assert markers.next(tail(old), MOST, runs=True) == old
-    assert not markers.repeated()
+
+
+@pytest.mark.parametrize("clock_ms", [0, 1_700_000_000_000, 4_000_000_000_000])
+def test_how_near_it_is_says_the_clock_of_the_owner(clock_ms: int) -> None:
+    """Whatever that of this machine shows: how long the owner took to write what waits."""
+    for batches, last_ms, is_near in (
+        (59, 59_000, False),
+        (59, FAR_MS, True),
+        (2, FAR_MS + 1, False),
+        (1, 59_000, True),
+        (59, -59_000, False),
+    ):
+        markers = following(at(4, clock_ms))
+        times = [clock_ms + last_ms * number // batches for number in range(1, batches + 1)]
+        waiting = tail(*(at(5 + place, time) for place, time in enumerate(times)))
+        markers.poll(waiting)
+        assert markers.is_near(waiting) is is_near
+        waiting.is_at_end = False
+        assert not markers.is_near(waiting)
+    markers = following(at(4, clock_ms))
+    assert markers.is_near(tail())
+
+
+def at(batch: int, at_ms: int) -> CommitMarker:
+    """The marker of a batch, written at a time."""
+    return replace(written(batch), written_at_ms=Millis(at_ms))
 
 
 def test_a_query_ends_before_it_reads_more_partitions() -> None:
@@ -98,30 +107,47 @@ def test_a_query_ends_before_it_reads_more_partitions() -> None:
 
 def test_a_marker_that_does_not_follow_ends_it() -> None:
     """Whether the state is of use says the reason."""
-    for marker, is_whole in ((replace(written(5), plan="another"), True), (written(7), False)):
+    elsewhere = replace(written(5), start={CARS: Offset(1)})
+    for marker, is_whole in ((replace(written(5), plan="another"), True), (elsewhere, False)):
         markers = following(written(4))
         with pytest.raises(NotToFollowError):
             markers.next(tail(marker), MOST, runs=True)
         assert markers.is_whole is is_whole
 
 
+@pytest.mark.parametrize("runs", [True, False])
+def test_a_state_is_brought_on_over_markers_that_are_missing(runs: bool) -> None:  # noqa: FBT001
+    """They were removed while it was built: the query ends, and what is missing is read at once."""
+    markers, waiting = following(at(4, 0)), tail(at(400, 400_000))
+    assert markers.next(waiting, MOST, runs=runs) is None
+    assert markers.has_hole
+    assert markers.is_whole
+    assert not markers.is_near(waiting)
+    markers.poll(tail(at(401, 401_000), at(459, 459_000)))
+    last = markers.newest()
+    assert last.batch == 459
+    markers.built(last)
+    assert not markers.has_hole
+    assert markers.next(tail(at(460, 460_000)), MOST, runs=runs) is not None
+
+
 def test_it_is_far_behind_if_many_old_batches_wait() -> None:
-    """Young ones, and few, are repeated one after the other."""
-    waiting = [written(number) for number in range(5, 6 + FAR_BATCHES)]
+    """Those that the owner wrote in a short time, and few, are repeated one after the other."""
+    waiting = [at(number, 1_000 * number) for number in range(5, 6 + FAR_BATCHES)]
     apart = [replace(one, judged=replace(one.judged, late=True)) for one in waiting if one.judged]
     assert following(written(4)).is_far_behind(tail(*apart), MOST)
     assert not following(written(4)).is_far_behind(tail(*waiting), MOST)
     assert not following(written(4)).is_far_behind(tail(*apart[1:]), MOST)
     assert not following(written(4)).is_far_behind(tail(), MOST)
-    young = [replace(one, written_at_ms=Millis(99_000)) for one in apart]
-    assert not following(written(4)).is_far_behind(tail(*young), MOST)
+    quick = [replace(one, written_at_ms=Millis(99_000)) for one in apart]
+    assert not following(written(4)).is_far_behind(tail(*quick), MOST)
 
 
 def test_the_newest_batch_is_reached_at_once() -> None:
     """The first marker of a new incarnation has none: it is passed over afterwards."""
     markers, last = following(written(4)), with_new(written(6), 0)
     first = begun(last)
-    assert markers.poll(tail(written(5), last, first)) is False
+    markers.poll(tail(written(5), last, first))
     assert markers.newest() == last
     markers.built(last)
     assert markers.next(tail(), MOST, runs=True) is None

@@ -17,13 +17,13 @@ from pipeline.errors import RetryError
 from pipeline.ids import BatchId, Millis
 from pipeline.lanes.fork_phases import RETRY_MOST_MS, RETRY_MS, ForkPhase
 from pipeline.spark.run import lane_forks
-from pipeline.spark.run.lane_forks import MARKERS_KEPT, LaneForks
+from pipeline.spark.run.lane_forks import MARKERS_KEPT, new_forks
 from pipeline.spark.run.lane_inputs import LaneInputs
 from pipeline.spark.run.lane_planner import LanePlanner
 from tests.conftest import WaitFor
 from tests.unit.boundaries.support import at
 from tests.unit.boundaries.test_deadline import SOON
-from tests.unit.spark.run.fork_world import WITHIN_S, X_MS, FakeFork, World, bounded
+from tests.unit.spark.run.fork_world import WITHIN_S, X_MS, FakeFork, World, bounded, forks_of
 from tests.unit.spark.run.test_lane_settings import settings
 
 
@@ -49,7 +49,6 @@ def test_a_fork_begins_before_its_results_are_due(forks: list[FakeFork]) -> None
     assert fork.steers == [Steered(most_ms=Millis(9))]
     assert fork.stable.markers() == {0: world.marker(0, None)}
     state = world.forks.state
-    assert state is not None
     assert state.held is not None
     assert str(state.generation) == "3.1"
     assert state.held.causes == {at(SOON, 1)}
@@ -76,7 +75,6 @@ def test_a_fork_is_cancelled_if_the_partition_returns_in_time(forks: list[FakeFo
     world.ended(fork)
     world.look(2.0, 30, 30, event_ms=29)
     assert world.written == []
-    assert world.forks.state is not None
     assert world.forks.state.generation is None
 
 
@@ -141,7 +139,6 @@ def test_the_next_fork_waits_for_the_end_of_the_last_one(forks: list[FakeFork]) 
     world.ended(fork)
     assert world.look(1.0, 60, 30, event_ms=29) is ForkPhase.PREPARING
     state = world.forks.state
-    assert state is not None
     assert str(state.generation) == "3.2"
 
 
@@ -217,10 +214,12 @@ def test_an_error_in_settling_ends_no_fork(forks: list[FakeFork]) -> None:
     world.promise(1, 29)
     world.kafka.leaderless = (world.output,)
     assert world.look(3.0, 60, 5) is ForkPhase.PUBLISHING
+    assert "leader" in world.forks.state.unsettled
     assert not fork.asked.is_set()
     fork.publish(world.batch(("c", 200)))
     world.kafka.leaderless = ()
     assert world.look(4.0, 60, 5) is ForkPhase.PUBLISHING
+    assert world.forks.state.unsettled == ""
     assert world.kinds == ["TentativeResult"] * 3 + ["Undo"]
 
 
@@ -249,7 +248,7 @@ def test_what_an_earlier_process_has_left_is_settled_without_a_fork(forks: list[
     again = World()
     again.kafka, again.id = world.kafka, world.id
     lane = replace(settings(None), fragment=world.fragment, topic_ids={world.output: str(world.id)})
-    again.forks = LaneForks(lane, world.host, cast("LanePlanner", again.planner))
+    again.forks = forks_of(lane, world.host, again.planner)
     again.promise(7, 29)
     again.clock = world.clock
     assert again.look(1.0, 30, 30, event_ms=29) is ForkPhase.ABSENT
@@ -259,16 +258,12 @@ def test_what_an_earlier_process_has_left_is_settled_without_a_fork(forks: list[
 # --- the stable lane ------------------------------------------------------------------------------
 
 
-def test_a_lane_without_tentative_results_has_no_thread() -> None:
+@pytest.mark.parametrize("availability", [None, Availability(X_MS, Policy.SUSPEND)])
+def test_a_lane_without_tentative_results_has_no_forks(availability: Availability | None) -> None:
     """Nothing of it looks at anything."""
-    lane = replace(settings(None), fragment=bounded(None))
     world = World()
-    found = LaneForks(lane, world.host, cast("LanePlanner", world.planner))
-    found.begin(Path(), world.marker(0, None), LaneInputs(world.host))
-    found.finished(world.marker(1, 5), 10)
-    found.end()
-    assert found.state is None
-    assert not found._markers
+    lane = replace(settings(None), fragment=bounded(availability))
+    assert new_forks(lane, world.host, cast("LanePlanner", world.planner)) is None
 
 
 def test_some_markers_are_kept() -> None:
@@ -294,7 +289,7 @@ def test_nothing_is_raised_into_the_stable_lane(planner: object) -> None:
     """Whatever happens on the thread; it ends with the lane."""
     world = World()
     lane = replace(settings(None), fragment=world.fragment, topic_ids={world.output: world.id})
-    found = LaneForks(lane, world.host, cast("LanePlanner", planner))
+    found = forks_of(lane, world.host, planner)
     found.begin(Path(), world.marker(0, None), LaneInputs(world.host))
     thread = found._thread
     assert thread is not None

@@ -9,12 +9,11 @@ from pipeline.ids import TopicName
 from pipeline.lanes.events import LaneTentative
 from pipeline.lanes.fork_phases import ForkEvent, ForkPhase
 from pipeline.lanes.tentative_state import REPORT_MS
-from pipeline.spark.run.lane_forks import LaneForks
 from pipeline.spark.run.lane_host import LaneHost
-from pipeline.spark.run.lane_planner import LanePlanner
 from tests.unit.deploy.twins import TwinClock
 from tests.unit.kafka import Leaderless, create
 from tests.unit.planner.passes import test_share_box_settings as planning
+from tests.unit.spark.run.fork_world import forks_of
 from tests.unit.spark.run.test_lane_settings import settings
 
 COUNTS = "{aggregate: s, by: [car], window: 10ms, compute: {n: count(*)}}"
@@ -24,7 +23,7 @@ COUNTS = "{aggregate: s, by: [car], window: 10ms, compute: {n: count(*)}}"
 class World:
     """A lane whose forks do nothing by themselves, and what it has reported."""
 
-    availability: Availability | None = field(default_factory=lambda: Availability(10_000))
+    availability: Availability = field(default_factory=lambda: Availability(10_000))
     clock: TwinClock = field(default_factory=TwinClock)
     reported: list[LaneTentative] = field(default_factory=list)
 
@@ -42,20 +41,13 @@ class World:
             clock=self.clock,
             report=self.reported.append,
         )
-        planner = cast("LanePlanner", SimpleNamespace(observed=None))
-        self.forks = LaneForks(self.lane, cast("LaneHost", host), planner)
+        self.forks = forks_of(self.lane, cast("LaneHost", host), SimpleNamespace(observed=None))
 
     def look(self, ms: int = 0) -> list[ForkPhase]:
         """Report after so long; the phases that were reported so far."""
         self.clock.sleep(ms / 1000)
         self.forks._report()
         return [one.state.phase for one in self.reported]
-
-
-def test_a_lane_without_tentative_results_reports_nothing() -> None:
-    """It has no bound."""
-    world = World(None)
-    assert world.look() == []
 
 
 def test_each_phase_is_reported_at_once_and_otherwise_what_changes() -> None:

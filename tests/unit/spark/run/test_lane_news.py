@@ -1,12 +1,13 @@
 """News of the polls for the lanes of a node."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from pipeline.boundaries.derived import PendingBoundary
 from pipeline.boundaries.ends import Ends
 from pipeline.boundaries.lane_time import writer_of
 from pipeline.boundaries.profile import DerivedInput, ExternalInput
-from pipeline.ids import Epoch, Millis, Offset, SteadyMillis, TopicName
+from pipeline.ids import Epoch, Millis, NetworkLife, Offset, SteadyMillis, TopicName
 from pipeline.spark.run.lane_news import UNCHANGED_MS, LaneNews
 from pipeline.spark.run.lane_planner import LanePlanner
 from tests.unit.boundaries.support import CARS, SPEED, START_MS, VOLUME, lane, marker, positions
@@ -109,6 +110,18 @@ def test_writers_that_are_not_watched_are_ignored() -> None:
     news.watch([VOLUME])
     news.watch([SPEED, VOLUME])
     assert joined(news, SPEED).promised(SPEED.stream) is None
+
+
+def test_what_was_promised_in_an_earlier_life_of_the_network_does_not_count() -> None:
+    """It was destroyed and deployed again: the node may see both as one change of the catalog."""
+    news = LaneNews()
+    first, second = (replace(SPEED, life=NetworkLife(life)) for life in ("first", "second"))
+    news.watch([first])
+    promised(news, first, 70_000)
+    news.watch([first, VOLUME])
+    assert joined(news, first).promised(SPEED.stream) == 70_000
+    news.watch([second, VOLUME])
+    assert joined(news, second).promised(SPEED.stream) is None
 
 
 def test_activity_of_a_writer_is_kept_for_later_lanes() -> None:

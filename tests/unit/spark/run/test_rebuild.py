@@ -312,6 +312,19 @@ def test_a_rebuild_after_a_checkpoint_reads_from_there_and_needs_what_the_log_ne
     assert found.begin == found.needed == start.begin
 
 
+def test_a_topic_of_which_nothing_is_missing_is_not_asked() -> None:
+    """It may be out of reach. Of one that is read the records have to be there."""
+    planned = fragment("tolls")
+    lowered, names = lower(planned, lowering_context(planned, redrive=True)), planned.names
+    marker, at_end = replace(MARKER, end=ended(lowered, 8)), names.redrive
+    end = {at: Offset(8 if at.topic == at_end else 7) for at in marker.end}
+    since = CommittedState(BatchId(4), end, Millis(7))
+    start = Rebuild(marker, ended(lowered, 3), None, "it is older", since=since)
+    assert log(at_end).prepare(start, lowered, names).begin == end
+    with pytest.raises(NotNowError):
+        log(planned.inputs[0].topic).prepare(start, lowered, names)
+
+
 LETTERS = TopicName("local.net.cars.dlq")
 NEEDS = replace(MARKER, letters_from={0: Offset(4), 1: Offset(6)})
 BEGIN = {AT: Offset(0)}

@@ -130,6 +130,24 @@ def test_a_first_start_waits_for_the_leaders_of_its_inputs() -> None:
         found.positions_for(lowered, MARKER)
 
 
+def test_only_topics_with_a_new_partition_are_waited_for() -> None:
+    """One that the lane has read before may be out of reach, as for a lane that goes on."""
+    planned = fragment("tow_dispatch")
+    lowered = lower(planned, lowering_context(planned, redrive=True))
+    kafka, (source,) = every_topic(planned), lowered.sources
+    found = SchemaResolver(cast("RegistryClient", Registry()), kafka, frozenset, lambda _: None)
+    data, redrive = planned.inputs[0].topic, planned.names.redrive
+    kafka.leaderless = (data, redrive)
+    known = {_at(source, data, partition): Offset(9) for partition in range(2)}
+    both = {**known, _at(source, redrive, 0): Offset(0), _at(source, redrive, 1): Offset(0)}
+    assert found.positions_for(lowered, replace(MARKER, end=known)) == both
+    grown = {at: offset for at, offset in both.items() if at != _at(source, redrive, 1)}
+    with pytest.raises(NotNowError):
+        found.positions_for(lowered, replace(MARKER, end=grown))
+    kafka.leaderless = (data,)
+    assert found.positions_for(lowered, replace(MARKER, end=grown)) == both
+
+
 def test_a_first_start_skips_earlier_redriven_records() -> None:
     """It has no dead letters yet: records in a redrive topic were sent to another fragment."""
     planned = fragment("tow_dispatch")

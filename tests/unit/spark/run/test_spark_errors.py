@@ -6,7 +6,13 @@ from pyspark.errors.exceptions.base import PySparkException
 
 from pipeline.errors import MedusaError, RefusedError, RetryError
 from pipeline.spark.query.function_task import SIGN
-from pipeline.spark.run.spark_errors import DamagedCheckpointError, LostDataError, from_spark
+from pipeline.spark.run.spark_errors import (
+    DamagedCheckpointError,
+    LostDataError,
+    OutsideBatchError,
+    from_spark,
+    from_start,
+)
 
 FOLDER = Path("/data/checkpoints/net/box/epoch-1")
 
@@ -21,6 +27,7 @@ FOLDER = Path("/data/checkpoints/net/box/epoch-1")
             FOLDER,
             DamagedCheckpointError,
         ),
+        ("[STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY] x", FOLDER, DamagedCheckpointError),
         ("Log file was malformed: version", FOLDER, DamagedCheckpointError),
         (f"Incomplete log file {FOLDER}/offsets/3", FOLDER, DamagedCheckpointError),
         ("the value 'x' cannot be cast because it is malformed", FOLDER, DamagedCheckpointError),
@@ -40,8 +47,39 @@ def test_a_query_that_fails_outside_of_a_batch_may_have_failed_by_its_checkpoint
     """It would each time; the description of a failed query names the folder."""
     text = f"[STREAM_FAILED] x is null\n=== Streaming Query ===\nPlan: {FOLDER}"
     found = from_spark(PySparkException(text), FOLDER)
-    assert type(found) is DamagedCheckpointError
+    assert type(found) is OutsideBatchError
     assert found.message.startswith("the query failed outside of a batch: [STREAM_FAILED]")
+    started = from_start(TaskError(": java.lang.IllegalStateException: x"), FOLDER)
+    assert type(started) is OutsideBatchError
+    malformed = TaskError(": java.lang.IllegalStateException: the log file was malformed")
+    assert type(from_start(malformed, FOLDER)) is DamagedCheckpointError
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [
+        "java.lang.OutOfMemoryError: Java heap space",
+        "java.lang.OutOfMemoryError: unable to create native thread",
+        "java.lang.InterruptedException",
+        "py4j.Py4JException: An exception was raised by the Python Proxy",
+        "org.apache.spark.SparkException: [CONCURRENT_QUERY] another instance is active",
+    ],
+)
+@pytest.mark.parametrize("sign", ["[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED]", "[STREAM_FAILED]"])
+def test_a_failure_of_the_process_says_nothing_about_the_checkpoint(cause: str, sign: str) -> None:
+    """Whatever it interrupts, and wherever; a state is lost with its checkpoint."""
+    error = PySparkException(f"{sign} x\n=== Streaming Query ===\nPlan: {FOLDER}")
+    vars(error)["_stackTrace"] = f"x\nCaused by: {cause}\n\tat py4j.Gateway.invoke"
+    for folder in (None, FOLDER):
+        assert type(from_spark(error, folder)) is RetryError
+    assert type(from_start(TaskError(f": {cause}", TRACE), FOLDER)) is RetryError
+
+
+def test_frames_of_py4j_are_no_cause() -> None:
+    """They are in the stack of each call."""
+    error = PySparkException(f"Incomplete log file {FOLDER}/offsets/3")
+    vars(error)["_stackTrace"] = "x\n\tat py4j.commands.CallCommand.execute(CallCommand.java:79)"
+    assert type(from_spark(error, FOLDER)) is DamagedCheckpointError
 
 
 class TaskError(Py4JJavaError):  # type: ignore[misc] # py4j has no types

@@ -1,13 +1,18 @@
 """Spark's reader of offsets, as replaced; what Java does with it is in the conformance tests."""
 
+import contextlib
 import gc
 import json
 import weakref
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+
+from pipeline.errors import BrokenInvariantError
 from pipeline.ids import Offset, StreamName, TopicName
 from pipeline.markers.positions import InputPartition
+from pipeline.spark.run import steered_query
 from pipeline.spark.run.steered_query import Answer, SteeredReader, Steering
 
 
@@ -81,3 +86,19 @@ def test_a_batch_begins_where_its_plan_says() -> None:
     steering._is_due = False
     steering._next(engine)
     assert reader.getOffsetRangesFromResolvedOffsets(read, "end", "lost")[0] == read
+
+
+def test_a_defect_in_the_question_stops_the_lane(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark would report it as an error of the query, which may then count as a damaged file."""
+    quiet = contextlib.nullcontext()
+    monkeypatch.setattr(steered_query, "end_not_logged", lambda _query, _spark: quiet)
+
+    def plan() -> Answer | None:
+        empty: dict[int, Answer] = {}
+        return empty[7]
+
+    steering = Steering(cast("Any", None), plan)
+    engine = cast("Any", type("AnEngine", (), {"query": None}))
+    with pytest.raises(BrokenInvariantError, match="cannot be planned: KeyError: 7"):
+        steering.ends(engine, 0)
+    assert isinstance(steering.raised, BrokenInvariantError)

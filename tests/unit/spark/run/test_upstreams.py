@@ -46,7 +46,7 @@ class World:
         lane = replace(
             settings(None), fragment=self.fragment, topic_ids={self.stream.topic: self.id}
         )
-        self.profile = profile(self.fragment, lane.topic_ids)
+        self.profile = profile(self.fragment, lane.topic_ids, lane.life)
         host = SimpleNamespace(
             kafka=self.kafka, resolver=SimpleNamespace(admin=self.kafka), clock=self.kafka.clock
         )

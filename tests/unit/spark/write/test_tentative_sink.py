@@ -1,12 +1,13 @@
 """Sink of a fork: passes results on, and writes nothing."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from pipeline.boundaries.next_batch import Batch as Planned
 from pipeline.errors import BrokenInvariantError, RetryError
-from pipeline.ids import Millis, Offset
+from pipeline.ids import Incarnation, Millis, Offset
+from pipeline.markers.gap import Gap
 from pipeline.network.boxes.shape import Shape, Windowed
 from pipeline.network.boxes.windows import TumblingWindow
 from pipeline.spark.batch.unknown_schemas import UnknownSchemasError
@@ -57,6 +58,17 @@ def test_results_are_passed_on_with_the_marker_after_them() -> None:
     assert (found.marker.eviction_ms, found.marker.boundary_ms) == (30, 39)
     assert found.marker.epoch == fork.first.epoch
     assert not fork.sink.undecided
+
+
+def test_what_the_stable_lane_withholds_is_not_passed_on() -> None:
+    """A deploy may give a fragment a bound while a gap of its amnesia is still open."""
+    fork = Fork()
+    gap = Gap(Incarnation("one"), (), None, Millis(5), Millis(25), Millis(1))
+    fork.sink = TentativeSink(
+        replace(fork.first, gap=gap), TEN, fork.plans, fork.schemas, fork.publish, fork.clock
+    )
+    fork.write(Batch(facts(0, 5), [(b"a", 20, None), (b"b", 30, None)], ids=[b"1", b"2"]))
+    assert [row[1] for row in fork.passed[0].results.identified(1)] == [b"b"]
 
 
 def test_what_has_failed_is_for_the_stable_lane() -> None:
@@ -111,9 +123,19 @@ def test_a_fork_passes_no_event_time_on() -> None:
 
 
 def test_a_batch_may_begin_beyond_the_end_of_the_last_one() -> None:
-    """The marker of the fork has no gap: it says where the batch begins."""
+    """Its marker has no hole: it says where the batch began."""
     fork = Fork()
     fork.sink.plan(Planned({AT: Offset(9)}, None, {AT: Offset(7)}))
-    assert fork.sink.marker.end[AT] == 7
+    assert (fork.sink.begun.end[AT], fork.sink.marker) == (7, fork.first)
     fork.write(Batch(facts(0, 9)))
     assert (fork.sink.marker.start[AT], fork.sink.marker.end[AT]) == (7, 9)
+    assert fork.sink.begun == fork.sink.marker
+
+
+def test_a_batch_that_is_planned_anew_begins_where_its_new_plan_says() -> None:
+    """The first plan was withdrawn, since its records could not be read."""
+    fork = Fork()
+    fork.sink.plan(Planned({AT: Offset(9)}, None, {AT: Offset(7)}))
+    fork.sink.plan(Planned({AT: Offset(4)}, None))
+    fork.write(Batch(facts(0, 4)))
+    assert fork.sink.marker.start == fork.first.end

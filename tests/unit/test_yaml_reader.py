@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.network.yaml_reader import YamlList, YamlMap, YamlScalar, read
+from pipeline.yaml_reader import YamlList, YamlMap, YamlScalar, read
 
 
 def messages(text: str) -> list[str]:

@@ -1,0 +1,1 @@
+"""Running connectors: between a source and its topic, and between a topic and its sink."""

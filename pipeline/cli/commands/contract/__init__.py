@@ -1,0 +1,1 @@
+"""`medusa contract`: negotiation of contracts with other participants."""

@@ -1,0 +1,1 @@
+"""`medusa ledger`: what contracts were used for, and what is owed."""

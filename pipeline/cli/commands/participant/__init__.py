@@ -1,0 +1,1 @@
+"""`medusa participant`: keys of participants."""

@@ -1,0 +1,1 @@
+"""Negotiation of contracts: signed proposals, acceptances and cancellations, as one chain. Pure."""

@@ -1,0 +1,1 @@
+"""Simulator of federations: random contracts, loads, faults; through the library's participants."""

@@ -1,0 +1,204 @@
+"""Run of a scenario: loads change, participants misbehave, and the allocation is measured."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pipeline.contracts.decisions import Decision
+from pipeline.contracts.load import Load
+from pipeline.contracts.messages import LoadsChanged, PartnerLost
+from pipeline.contracts.simulation.chance import Chance
+from pipeline.contracts.simulation.measures import costs_now, misallocated
+from pipeline.contracts.simulation.misbehaving import flooding, lying
+from pipeline.contracts.simulation.scenario import Loads, Scenario, federation
+from pipeline.contracts.simulation.world import World
+from pipeline.contracts.state import NEVER, Participant
+from pipeline.contracts.terms import PartyId, TaskId
+from pipeline.ids import Millis
+
+LONGEST_MS: Final = 7_200_000
+"""Simulated time after which a run with constant loads ends in any case."""
+QUIET_MS: Final = 120_000
+"""A run with constant loads ends when nothing has moved for so long: twice the longest pause."""
+CHANGE_MS: Final = 15_000
+SPIKE_MS: Final = 60_000
+AWAY_MS: Final = 60_000
+DETECTED_MS: Final = 5_000
+"""How long a participant has been away when its partners find that it does not answer."""
+CHANGED_PART: Final = 0.2
+SPIKED_PART: Final = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """State of a run at a time.
+
+    Args:
+        at_ms: since the beginning.
+        misallocated: in per cent of the capacity.
+        moves: until then, of all participants.
+    """
+
+    at_ms: int
+    misallocated: float
+    moves: int
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Result of a run.
+
+    Args:
+        samples: in the order of time; the first is before any move.
+        participants: their number.
+        messages: number of messages that were sent.
+        moved_ms: when the last move was.
+        worth: of each participant, what it has saved and earned by taking part, in parts of what
+            one earns who runs nothing but others' tasks, at the fixed price; negative: it is worse
+            off. Empty if that was not measured.
+        states: of all participants at the end.
+    """
+
+    samples: tuple[Sample, ...]
+    participants: int
+    messages: int
+    moved_ms: int
+    worth: tuple[float, ...]
+    states: tuple[Participant, ...]
+
+    @property
+    def moves_each(self) -> float:
+        """Moves per participant."""
+        return self.samples[-1].moves / self.participants
+
+    @property
+    def initial(self) -> float:
+        """Misallocated capacity at the beginning, in per cent."""
+        return self.samples[0].misallocated
+
+    @property
+    def final(self) -> float:
+        """Misallocated capacity at the end, in per cent."""
+        return self.samples[-1].misallocated
+
+
+def run(
+    scenario: Scenario,
+    chance: Chance,
+    *,
+    for_ms: int | None = None,
+    sample_ms: int | None = None,
+    watch: Callable[[Decision], None] | None = None,
+) -> Result:
+    """Run a scenario.
+
+    Args:
+        scenario: what is run.
+        chance: random numbers.
+        for_ms: how long, in simulated time; None: until nothing moves any more, which varying loads
+            never come to: ten minutes then.
+        sample_ms: how often it is measured; None: before and after only, without worth.
+        watch: called with each decision.
+    """
+    world = World(federation(scenario, chance), scenario.network, chance, watch)
+    threshold = scenario.levels.threshold
+    constant = scenario.loads is Loads.CONSTANT and not scenario.vanish
+    if for_ms is None:
+        for_ms = LONGEST_MS if constant else 600_000
+    _misbehave(scenario, world, chance, for_ms)
+    samples = [Sample(0, misallocated(world.states, threshold), 0)]
+    saved = {one.me: 0.0 for one in world.states}
+    changes = _Changes(scenario, world, chance)
+    quiet_ms = QUIET_MS if constant else NEVER
+    step_ms = min(sample_ms or for_ms, for_ms if constant else CHANGE_MS)
+    for until_ms in range(step_ms, for_ms + 1, step_ms):
+        world.run_until(Millis(until_ms), quiet_ms)
+        changes.apply(until_ms)
+        if sample_ms is not None:
+            samples.append(Sample(until_ms, misallocated(world.states, threshold), world.moves))
+            for party, (cost, alone) in costs_now(world.states).items():
+                saved[party] += alone - cost
+        if constant and until_ms - world.moved_ms > quiet_ms:
+            break
+    if sample_ms is None:
+        samples.append(Sample(world.now_ms, misallocated(world.states, threshold), world.moves))
+    most = scenario.levels.fixed * threshold * (len(samples) - 1)
+    worth = () if sample_ms is None else tuple(gain / most for gain in saved.values())
+    return Result(
+        tuple(samples),
+        scenario.participants,
+        world.messages,
+        world.moved_ms,
+        worth,
+        tuple(world.states),
+    )
+
+
+class _Changes:
+    """Loads that change, as the scenario says; who runs a task learns its load, and its origin."""
+
+    def __init__(self, scenario: Scenario, world: World, chance: Chance) -> None:
+        self._scenario, self._world, self._chance = scenario, world, chance
+        self._first = {
+            held.task.id: held.task.load
+            for one in world.states
+            if scenario.loads is not Loads.CONSTANT
+            for held in one.portfolio.running
+        }
+        self._tasks: dict[PartyId, list[TaskId]] = {}
+        for one in world.states:
+            self._tasks[one.me] = [held.task.id for held in one.portfolio.running]
+        self._spikes: dict[PartyId, int] = {}
+
+    def apply(self, now_ms: int) -> None:
+        """Change what changes at a time."""
+        if self._scenario.loads is Loads.CONSTANT:
+            return
+        factors: dict[PartyId, float] = {}
+        for party in self._tasks:
+            if self._scenario.loads is Loads.VARYING:
+                if self._chance.random() < CHANGED_PART:
+                    factors[party] = min(2.0, max(0.2, self._chance.gauss(1.0, 0.2)))
+            elif party in self._spikes:
+                if now_ms >= self._spikes[party]:
+                    del self._spikes[party]
+                    factors[party] = 1.0
+            elif self._chance.random() < SPIKED_PART:
+                self._spikes[party] = now_ms + SPIKE_MS
+                factors[party] = 3.0
+        self._tell(factors, Millis(now_ms))
+
+    def _tell(self, factors: dict[PartyId, float], now_ms: Millis) -> None:
+        loads: dict[TaskId, Load] = {}
+        for party, factor in factors.items():
+            for task in self._tasks[party]:
+                loads[task] = Load(*(part * factor for part in self._first[task]))
+        for one in self._world.states:
+            mine = {task: loads[task] for task in one.portfolio.ids() if task in loads}
+            if mine:
+                self._world.happen(one.me, LoadsChanged(mine), now_ms)
+
+
+def _misbehave(scenario: Scenario, world: World, chance: Chance, for_ms: int) -> None:
+    """Choose who misbehaves, and how."""
+    for one in tuple(world.states):
+        drawn = chance.random()
+        if drawn < scenario.lie:
+            world.replace_steps(one.me, lying)
+        elif drawn < scenario.lie + scenario.flood:
+            world.replace_steps(one.me, flooding)
+        elif drawn < scenario.lie + scenario.flood + scenario.vanish:
+            from_ms = Millis(int(chance.random() * for_ms / 2))
+            world.leave(one.me, from_ms, Millis(from_ms + AWAY_MS))
+            _detect(world, one, from_ms)
+
+
+def _detect(world: World, gone: Participant, from_ms: Millis) -> None:
+    """Both sides find that the other does not answer: partners soon, who was away afterwards."""
+    partners: Sequence[PartyId] = sorted(
+        {one.contract.seller for one in gone.buying.values()}
+        | {one.contract.buyer for one in gone.selling.values()}
+    )
+    for partner in partners:
+        world.happen(partner, PartnerLost(gone.me), Millis(from_ms + DETECTED_MS))
+        world.happen(gone.me, PartnerLost(partner), Millis(from_ms + AWAY_MS))

@@ -1,0 +1,1 @@
+"""Contracts between participants: keys, negotiation, ledgers."""

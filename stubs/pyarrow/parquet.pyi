@@ -1,0 +1,6 @@
+# The parts of pyarrow.parquet that we use.
+
+from pyarrow import BufferOutputStream, Table
+
+def read_table(source: object) -> Table: ...
+def write_table(table: Table, where: BufferOutputStream) -> None: ...
