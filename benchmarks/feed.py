@@ -1,23 +1,32 @@
 """Producer of readings, in a separate process so that it disturbs the reader little.
 
-`steady`: so many a second, each with the time at which it is sent; `bulk`: a pool of encoded
+`steady`: so many a second, each with the time at which it is made; `bulk`: a pool of encoded
 bodies, as fast as the broker takes them; `rising`: as fast, but each later than the last, so many a
-second of event time. Prints one JSON object when it is done.
+second of event time. Prints one JSON object when it is done; SIGTERM ends `steady` before its time.
+
+While the file of `--held` exists, `steady` keeps back the readings of one partition; then it sends
+them, in their order.
 """
 
 import argparse
 import json
+import signal
 import sys
+import threading
 import time
+from functools import partial
+from pathlib import Path
 
 from confluent_kafka import KafkaError, Message, Producer
 
 from benchmarks.readings import Readings
+from brokers.kafka.held_feed import Keeping
 
 POOL = 20_000
 CHUNK = 10_000
 QUEUE_MAX = 500_000
 FLUSH_SECONDS = 120
+HELD_PARTITION = 0
 
 
 def producer(bootstrap_servers: str, linger_ms: int) -> Producer:
@@ -47,23 +56,30 @@ def steady(values: argparse.Namespace) -> dict[str, int]:
         if error is not None:
             failures.append(str(error))
 
+    held: Path | None = values.held
+    keeping = Keeping(lambda: held is not None and held.exists(), HELD_PARTITION)
+    ended = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: ended.set())
+    ends_s = started + values.warm_up + values.seconds
     sent = measured = 0
-    while (passed := time.monotonic() - started) < values.warm_up + values.seconds:
-        for _ in range(int(passed * values.rate) - sent):
+    while not ended.is_set() and (now_s := time.monotonic()) < ends_s:
+        for _ in range(int((now_s - started) * values.rate) - sent):
             at_ms = time.time_ns() // 1_000_000
             key, body = readings.make(at_ms)
-            kafka.produce(
-                topics[sent % len(topics)],
-                body,
-                key,
-                sent // len(topics) % values.partitions,
-                on_delivery=report,
-                timestamp=at_ms,
+            topic, partition = topics[sent % len(topics)], sent // len(topics) % values.partitions
+            send = partial(
+                kafka.produce, topic, body, key, partition, on_delivery=report, timestamp=at_ms
             )
+            for one in keeping.offered(send, partition):
+                one()
             sent += 1
             measured += at_ms >= measured_from_ms
+        for one in keeping.due():
+            one()
         kafka.poll(0)
         time.sleep(0.001)
+    for one in keeping.taken():
+        one()
     left = kafka.flush(FLUSH_SECONDS)
     if left or failures:
         raise SystemExit(f"{left} readings without answer, {len(failures)} failed: {failures[:1]}")
@@ -136,6 +152,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--rate", type=float, default=1_000.0, help="a second; not for bulk")
     parser.add_argument("--warm-up", type=float, default=10.0, help="steady: seconds before")
     parser.add_argument("--seconds", type=float, default=30.0, help="steady: seconds measured")
+    parser.add_argument("--held", type=Path, help="steady: while this file exists")
     parser.add_argument("--records", type=int, default=1_000_000, help="how many, but for steady")
     parser.add_argument(
         "--sensors", type=int, default=0, help="rising: one after the other; 0: any"

@@ -128,10 +128,10 @@ def running_stack(*, node: bool = True) -> Iterator[Stack]:
             )
 
 
-def create_topics(stack: Stack, *topics: str) -> None:
-    """Create topics with the benchmark's number of partitions."""
+def create_topics(stack: Stack, *topics: str, partitions: int = PARTITIONS) -> None:
+    """Create topics."""
     admin = KafkaAdmin(stack.bootstrap_servers, 30.0)
-    admin.create_topics(tuple(NewTopicSpec(TopicName(t), PARTITIONS, 1) for t in topics))
+    admin.create_topics(tuple(NewTopicSpec(TopicName(t), partitions, 1) for t in topics))
 
 
 def register_reading(stack: Stack) -> int:
@@ -217,13 +217,30 @@ def all_run(stack: Stack, network: str) -> bool:
 
 
 def feed(
-    stack: Stack, kind: str, schema_id: int, topics: Sequence[str] = (SOURCE,), **options: float
+    stack: Stack,
+    kind: str,
+    schema_id: int,
+    topics: Sequence[str] = (SOURCE,),
+    *,
+    held: Path | None = None,
+    **options: float,
 ) -> "subprocess.Popen[str]":
-    """Start a feed; its stdout is one JSON object."""
+    """Start a feed; its stdout is one JSON object.
+
+    Args:
+        stack: where it sends to.
+        kind: of `benchmarks.feed`.
+        schema_id: of its readings.
+        topics: in turn.
+        held: a file; while it exists, the readings of one partition are kept back.
+        options: others of `benchmarks.feed`.
+    """
     command = [sys.executable, "-m", "benchmarks.feed", kind]
     command += ["--bootstrap-servers", stack.bootstrap_servers, "--topics", *topics]
-    command += ["--schema-id", str(schema_id), "--partitions", str(PARTITIONS)]
-    for name, value in options.items():
+    command += ["--schema-id", str(schema_id)]
+    if held is not None:
+        command += ["--held", str(held)]
+    for name, value in {"partitions": PARTITIONS, **options}.items():
         command += [f"--{name.replace('_', '-')}", f"{value:g}" if value % 1 else str(int(value))]
     return subprocess.Popen(
         command, cwd=HERE.parent, env=environment(), stdout=subprocess.PIPE, text=True

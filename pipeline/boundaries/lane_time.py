@@ -97,9 +97,9 @@ class LaneTime:
         steps_ms: how far event time is behind its inputs because it is released in steps; None: it
             is not, or not by much.
         steered: how a fork is steered; a stable lane waits for everything.
-        taken: derived inputs of which a fork reads tentative records.
         silent: partitions whose ends are answered, but no records, and since when (steady time):
             they are not read.
+        taken: derived inputs of which a fork reads tentative records.
         read_until_ms: when the last finished batch was planned, which read what was there then
             (steady time); None: not by this process.
     """
@@ -123,8 +123,8 @@ class LaneTime:
     is_full: bool = False
     steps_ms: int | None = None
     steered: Steered = STABLE
-    taken: Mapping[StreamName, TentativeInput] = field(default_factory=dict)
     silent: Mapping[Place, SteadyMillis] = field(default_factory=dict)
+    taken: Mapping[StreamName, TentativeInput] = field(default_factory=dict)
     read_until_ms: SteadyMillis | None = None
 
 

@@ -19,6 +19,9 @@ from pipeline.network.boxes.shape import Stateless
 
 TRUSTED_LEAST: Final = 5_000
 """So many offsets are read at once whatever the size of their records."""
+CUT_MOST: Final = 16
+"""After so many batches in a row that the limit has cut, the next records are sampled again: they
+may be smaller by now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,24 +35,37 @@ class Limits:
             read, which lets event time move and the state become smaller.
         trusted: a batch of more offsets needs a new sample: its records may be larger than those
             of the batches before.
+        cut: the number of batches in a row that the limit has cut since the last sample.
     """
 
     offsets: int
     pace_ms: int = 0
     state_is_full: bool = False
     trusted: int = TRUSTED_LEAST
+    cut: int = 0
 
     def sampled(self, offsets: int | None) -> "Limits":
         """After the next records were sampled, of which so many fit; None: there was no answer."""
         offsets = self.offsets if offsets is None else offsets
-        return replace(self, offsets=offsets, trusted=max(TRUSTED_LEAST, offsets))
+        return replace(self, offsets=offsets, trusted=max(TRUSTED_LEAST, offsets), cut=0)
 
     def after(self, read: int) -> "Limits":
         """After a batch of so many offsets: one of twice as many needs no sample.
 
-        A larger one does after a while, since records may have become larger.
+        A larger one does after a while, since records may have become larger. Partitions get whole
+        shares of the limit, which are more than half of it together.
         """
-        return replace(self, trusted=max(TRUSTED_LEAST, 2 * read, self.trusted // 2))
+        trusted = max(TRUSTED_LEAST, 2 * read, self.trusted // 2)
+        return replace(self, trusted=trusted, cut=self.cut + 1 if 2 * read >= self.offsets else 0)
+
+    def wants_sample(self, read: int) -> bool:
+        """Whether the next records are sampled before a batch of so many offsets is planned.
+
+        Each partition has at least one, so a batch may be somewhat larger than what was sampled.
+        """
+        return min(read, self.offsets) > self.trusted or (
+            self.cut >= CUT_MOST and 2 * read >= self.offsets
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +153,7 @@ def next_batch(
     start = _behind(time, begun) if limits.state_is_full else begun
     time = replace(time, is_full=limits.state_is_full)
     read = start if ends is None else _within(start, ends, limits.offsets)
-    # Each partition has at least one, so a batch may be somewhat larger than what was sampled.
-    if min(offsets_between(start, read), limits.offsets) > limits.trusted:
+    if limits.wants_sample(offsets_between(start, read)):
         return time, Sample(begin)
     end = {**begun, **read}
     move, until_ms = _move(time, end, ends, now_ms)

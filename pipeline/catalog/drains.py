@@ -1,4 +1,4 @@
-"""Drained nodes: they give up what they run to others, and claim nothing until this is undone."""
+"""Drained nodes: they give up what others may run, and do not claim that until this is undone."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

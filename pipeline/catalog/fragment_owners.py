@@ -29,6 +29,7 @@ from pipeline.catalog.records import (
     TransfersRecord,
 )
 from pipeline.catalog.retrying import ATTEMPTS_MAX, LOST, retrying
+from pipeline.catalog.secondaries import open_to
 from pipeline.catalog.snapshot import Leaving
 from pipeline.catalog.transfers import without_transfers
 from pipeline.errors import RetryError, UnavailableError
@@ -101,7 +102,7 @@ class Owners:
 
         Raises:
             RetryError: another node was first, or owns the fragment, is alive and is not suspected;
-                or the node is drained, and does not own it.
+                or the node is drained, does not own it, and another one that is up may run it.
             RefusedError: the fragment does not exist, or another participant owns its network.
         """
         records, znodes, place = self.records, self.records.znodes, f"fragment {network}.{fragment}"
@@ -120,10 +121,10 @@ class Owners:
         check_participant(found.required_record(NetworkRecord, of_network), by.participant)
         current = found.record(OwnerRecord, of_owner)
         on_suspicion = self._is_up(current, by, is_suspected, place)
-        drained = found.record(DrainedRecord, of_drained)
-        owns = current is not None and current.node == by.node
-        if drained is not None and by.node in dict(drained.nodes) and not owns:
-            raise RetryError(f"node {by.node} is drained", place=place)
+        if current is None or current.node != by.node:
+            record = found.required_record(FragmentRecord, of_fragment)
+            drained = found.record(DrainedRecord, of_drained)
+            self._check_drained(record, by, drained, is_suspected, place)
         epoch = next_epoch(found.record(EpochRecord, of_epoch), written)
         claimed = OwnerRecord(by.node, by.participant, epoch, now_ms, by.started_at_ms)
         named, was = FragmentId(network, fragment), (of_fragment, of_epoch, of_owner)
@@ -176,6 +177,28 @@ class Owners:
                 f"node {owner.node} owns it (epoch {owner.epoch}) and is alive", place=place
             )
         return up is not None
+
+    def _check_drained(
+        self,
+        record: FragmentRecord,
+        by: NodeRecord,
+        drained: DrainedRecord | None,
+        is_suspected: Callable[[NodeRecord], bool],
+        place: str,
+    ) -> None:
+        """Check that a node is not drained, or that no other one may take a fragment on.
+
+        Raises:
+            RetryError: it is, and one that is up, not drained and not suspected may run it.
+        """
+        closed = {} if drained is None else dict(drained.nodes)
+        if by.node not in closed:
+            return
+        up = (one for one in Nodes(self.records).of(by.participant) if not is_suspected(one))
+        others = [one.node for one in open_to(record, up, closed) if one.node not in closed]
+        if others:
+            hint = f"these may run it: {', '.join(others)}."
+            raise RetryError(f"node {by.node} is drained", place=place, hint=hint)
 
     def release(self, fragment: FragmentId, leaving: Leaving) -> bool:
         """Give a fragment up, for another node to claim; its lane must have stopped.

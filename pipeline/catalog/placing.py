@@ -10,6 +10,7 @@ and of two nodes with different ones the catalog lets one claim a fragment.
 2. Any other one goes to such a node: those with the fewest choices first, then the costly ones.
    Each goes where possible to a node that runs no fragment that it is to run apart from, and of
    those to the one that has the least to do for its capacity then; to one without capacity last.
+   If no such node is up, one that is drained and has the labels takes it, until there is one.
 3. One with secondaries goes to one that is level with it; if there is none, but it has an owner,
    to the first of the others, which may have followed it for a while.
 4. A node may have a limit of fragments that run. Those of a high priority are placed first. One
@@ -28,7 +29,7 @@ from types import MappingProxyType
 
 from pipeline.catalog.loads import Load, Placeable, Rank, cost_us, places_left
 from pipeline.catalog.records import NodeRecord
-from pipeline.catalog.secondaries import may_run
+from pipeline.catalog.secondaries import open_to
 from pipeline.ids import FragmentId, NodeId
 from pipeline.priority import Priority
 
@@ -94,7 +95,7 @@ def place(
     Args:
         nodes: the nodes of the participant that are up.
         fragments: all fragments of the participant.
-        drained: the nodes that claim nothing.
+        drained: the nodes that claim nothing that another one that is up may run.
         moves: the fragments that a user has asked to move, and to where they can go now.
         waiting: those whose target is not ready for them: they stay with their owner.
         level: fragments, each with a node whose follower is level with its owner.
@@ -118,7 +119,7 @@ def place(
         for one in load.surplus():
             load.remove(one)
             queue(one)
-    open_ones = [load for name, load in loads.items() if name not in drained]
+    open_ones = [load for name, load in loads.items() if name not in drained] or [*loads.values()]
     for of_priority in queues.values():
         for displaced in _placed(of_priority, open_ones, level):
             queue(displaced)
@@ -142,13 +143,12 @@ def _wanted(
     *,
     is_waiting: bool,
 ) -> _Wanted:
-    candidates = tuple(
-        load
-        for name, load in loads.items()
-        if name not in drained and may_run(one.record, load.node)
-    )
+    found = open_to(one.record, [load.node for load in loads.values()], drained)
+    allowed = tuple(loads[node.node] for node in found)
+    candidates = tuple(load for load in allowed if load.node.node not in drained)
     home = None if one.owner is None else loads.get(one.owner.node)
-    allowed = candidates or (() if home is None else (home,))
+    if home is not None and not candidates and home not in allowed:
+        allowed = (*allowed, home)
     to = next((load for load in candidates if load.node.node == target and load is not home), None)
     return _Wanted(one, allowed, home, to, to is None and (home in allowed or is_waiting))
 

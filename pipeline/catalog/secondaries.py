@@ -33,6 +33,14 @@ def may_run(record: FragmentRecord, node: NodeRecord) -> bool:
     return selects(selector, dict(node.labels))
 
 
+def open_to(
+    record: FragmentRecord, nodes: Iterable[NodeRecord], drained: Collection[NodeId]
+) -> tuple[NodeRecord, ...]:
+    """The nodes that may take a fragment on: drained ones only if no other of the nodes may."""
+    allowed = tuple(node for node in nodes if may_run(record, node))
+    return tuple(node for node in allowed if node.node not in drained) or allowed
+
+
 def weight(record: FragmentRecord, node: NodeRecord) -> float:
     """The rank of a node among the secondaries of a fragment; the largest is the first."""
     name = f"{record.network.full_name}.{record.fragment}\n{node.node}"

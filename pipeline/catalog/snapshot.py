@@ -13,7 +13,7 @@ from pipeline.catalog.records import (
     Standby,
     Transfer,
 )
-from pipeline.catalog.secondaries import may_run, secondaries
+from pipeline.catalog.secondaries import may_run, open_to, secondaries
 from pipeline.ids import (
     FragmentId,
     NetworkId,
@@ -182,8 +182,7 @@ class CatalogSnapshot:
         the placement names may not know.
         """
         placement, up = self.placement, self.alive
-        here = next((one for one in self._working if one.node == node), None)
-        open_one = None if node in self.drained | placement.full else here
+        working = () if node in placement.full else self._working
         return tuple(
             one
             for one in self.fragments
@@ -192,10 +191,9 @@ class CatalogSnapshot:
                 and (one.owner is None or one.owner.node == node or one.owner.node not in up)
             )
             or (
-                open_one is not None
-                and one.owner is not None
+                one.owner is not None
                 and one.owner.node in self.overdue
-                and may_run(one.record, open_one)
+                and any(here.node == node for here in open_to(one.record, working, self.drained))
             )
         )
 

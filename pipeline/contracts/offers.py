@@ -99,20 +99,24 @@ def worth_sending(
     return chosen
 
 
-def most_saved(cost: CostFunction, load: Load, tasks: Sequence[Held]) -> float:
-    """The highest marginal cost of a single task: at no higher price is anything worth sending."""
-    before = cost.at(*load)
-    if before == math.inf:
-        return math.inf
-    most, last = 0.0, None
+def is_worth_sending(cost: CostFunction, load: Load, tasks: Sequence[Held], floor: float) -> bool:
+    """Whether any single task costs more than a price: if not, none does at a higher price."""
+    at, (cpu, byte, memory) = cost.at, load
+    before = at(cpu, byte, memory)
+    last: Load | None = None
     for held in tasks:
         part = held.task.load
-        if part is last or part == last:
+        if part is last:
             continue
         last = part
-        if part.units > 0:
-            most = max(most, (before - cost.at(*load.minus(part))) / part.units)
-    return most
+        part_cpu, part_bytes, part_memory = part
+        units = part_cpu + part_bytes
+        if units <= 0:
+            continue
+        after = at(cpu - part_cpu, byte - part_bytes, memory - part_memory)
+        if before == math.inf or (before - after) / units > floor:
+            return True
+    return False
 
 
 def asks(

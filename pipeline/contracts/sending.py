@@ -7,7 +7,7 @@ from typing import Final
 from pipeline.contracts.decisions import Lot, What
 from pipeline.contracts.load import Load, Task, Work
 from pipeline.contracts.messages import Answer, Confirmed, Move, Offer, Taken
-from pipeline.contracts.offers import Quoted, deal, most_saved, worth_sending
+from pipeline.contracts.offers import Quoted, deal, is_worth_sending, worth_sending
 from pipeline.contracts.permitted import permits
 from pipeline.contracts.phases import SENDING, Sending, SendingEvent, after
 from pipeline.contracts.portfolio import Held, Link, OfferNumber, total
@@ -39,8 +39,10 @@ def try_to_offer(turn: Turn) -> bool:
             next_ms = min(next_ms, ready_ms)
         else:
             ready.append(buying)
-    most = most_saved(state.settings.cost, state.portfolio.load, state.portfolio.running)
-    ready = [one for one in ready if one.lowest + state.settings.margin < most]
+    settings, portfolio = state.settings, state.portfolio
+    floor = min((one.lowest for one in ready), default=NEVER) + settings.margin
+    if not is_worth_sending(settings.cost, portfolio.load, portfolio.running, floor):
+        ready = []
     ready.sort(key=lambda one: (one.price, one.failures, one.skip_until))
     for buying in ready:
         chosen = _offered(state, buying)

@@ -113,7 +113,7 @@ def review(
             *need_warnings(
                 plan, around.removed, around.markers, around.current.inputs, found.chosen
             ),
-            *_without_nodes(plan, around.nodes),
+            *_without_nodes(plan, around.nodes, around.catalog.nodes),
             *_without_secondaries(plan, around.nodes),
             *without_room(plan, around.catalog),
             *too_tight(plan, around.waits),
@@ -136,19 +136,30 @@ def _with_move(item: Item, plan: Plan, around: Surroundings) -> Item:
     return replace(item, reasons=(*item.reasons, reason), moves_from=str(here.node))
 
 
-def _without_nodes(plan: Plan, nodes: Iterable[NodeRecord]) -> Iterator[str]:
-    """Selectors that no node that is up meets."""
-    labels = [dict(node.labels) for node in nodes]
+def _without_nodes(
+    plan: Plan, open_ones: Iterable[NodeRecord], up: Iterable[NodeRecord]
+) -> Iterator[str]:
+    """Fragments that no node that is up may run, by selector, or that only drained ones may."""
+    open_labels = [dict(node.labels) for node in open_ones]
+    labels = [dict(node.labels) for node in up]
+    on_drained: list[str] = []
     waiting: dict[str, list[str]] = {}
     for fragment in plan.fragments:
-        if not fragment.nodes or any(selects(fragment.nodes, one) for one in labels):
+        if any(selects(fragment.nodes, one) for one in open_labels):
             continue
-        waiting.setdefault(format_selector(fragment.nodes), []).append(fragment.name)
+        if any(selects(fragment.nodes, one) for one in labels):
+            on_drained.append(fragment.name)
+        elif fragment.nodes:
+            waiting.setdefault(format_selector(fragment.nodes), []).append(fragment.name)
+    if on_drained:
+        yield (
+            f"all nodes that are up and may run {', '.join(on_drained)} are drained: they run "
+            "there until another node is up; `medusa node undrain` one, or start one"
+        )
     for selector, names in waiting.items():
         yield (
-            f"no node that is up, and not drained, has {selector}: no node claims "
-            f"{', '.join(names)} until one is; start one with `medusa node start --name NAME "
-            "--label KEY=VALUE`"
+            f"no node that is up has {selector}: no node claims {', '.join(names)} until one "
+            "is; start one with `medusa node start --name NAME --label KEY=VALUE`"
         )
 
 

@@ -7,7 +7,7 @@ from brokers.kafka_interface import TopicAdmin
 from brokers.log_reader import LogReader
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.fragment_status import FragmentStatus, LaneState
-from pipeline.catalog.secondaries import may_run
+from pipeline.catalog.secondaries import open_to
 from pipeline.catalog.snapshot import CatalogSnapshot
 from pipeline.deploy.expiring import Search, reported_expiring
 from pipeline.doctor.facts import ObservedQueue, ObservedSecondaries
@@ -55,12 +55,12 @@ def secondaries_of(found: CatalogSnapshot) -> dict[FragmentId, ObservedSecondari
 
 def queued_of(found: CatalogSnapshot) -> dict[FragmentId, ObservedQueue]:
     """The fragments that no node has room for, each with the nodes that may run it."""
-    open_ones = [node for node in found.nodes if node.node not in found.drained]
     return {
         one.id: ObservedQueue(
             one.record.priority,
             tuple(
-                (node.node, node.most_fragments) for node in open_ones if may_run(one.record, node)
+                (node.node, node.most_fragments)
+                for node in open_to(one.record, found.nodes, found.drained)
             ),
         )
         for one in found.fragments

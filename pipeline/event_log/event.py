@@ -95,8 +95,8 @@ EXPLANATIONS: Mapping[EventKind, str] = MappingProxyType(
         EventKind.NODE_UP: "A node has registered, and may claim fragments.",
         EventKind.NODE_DOWN: "A node has ended; `why` is the error, if there was one. A killed "
         "node writes no such entry.",
-        EventKind.DRAINED: "A node gives up what it runs, and claims nothing.",
-        EventKind.UNDRAINED: "A node may claim fragments again.",
+        EventKind.DRAINED: "A node gives up what others may run, and does not claim that.",
+        EventKind.UNDRAINED: "A node may claim any fragment again.",
         EventKind.REDRIVEN: "Dead letters were sent to their fragment again.",
         EventKind.PURGED: "Dead letters were removed.",
         EventKind.REPLAYED: "Results were computed again into a topic.",

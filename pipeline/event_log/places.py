@@ -8,6 +8,10 @@ from pipeline.event_log.event import EventKind, LoggedEvent
 from pipeline.ids import Millis
 
 NO_OWNER: Final = "it had no owner"
+KINDS: Final = frozenset(
+    {EventKind.CLAIMED, EventKind.STARTED, EventKind.RELEASED, EventKind.DESTROYED}
+)
+"""The entries of a network that are needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,7 @@ class Stay:
 
 
 def stays(events: Iterable[LoggedEvent], network: str, fragment: str) -> tuple[Stay, ...]:
-    """The ownerships of a fragment, oldest first.
+    """The ownerships of a fragment since its network was last destroyed, oldest first.
 
     Args:
         events: entries of the event log, in their order.
@@ -41,6 +45,8 @@ def stays(events: Iterable[LoggedEvent], network: str, fragment: str) -> tuple[S
     found: list[Stay] = []
     released_by = ""
     for event in events:
+        if event.kind == EventKind.DESTROYED and event.network == network:
+            found, released_by = [], ""
         if (event.network, event.fragment) != (network, fragment):
             continue
         epoch = dict(event.facts).get("epoch", "")

@@ -296,7 +296,9 @@ class RunningNode:
         _log.info("node %s is up", record.node)
         if record.node in self.servers.catalog.drains.of(record.participant):
             _log.warning(
-                "node %s is drained: it claims nothing until `medusa node undrain`", record.node
+                "node %s is drained: until `medusa node undrain` it claims only what no other node "
+                "that is up may run",
+                record.node,
             )
 
 

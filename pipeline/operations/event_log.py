@@ -9,7 +9,7 @@ from brokers.kafka_interface import NoSuchTopicError
 from pipeline.clock import Clock
 from pipeline.event_log.event import EventKind, LoggedEvent
 from pipeline.event_log.log import EventReader, EventWriter
-from pipeline.event_log.places import Stay, stays
+from pipeline.event_log.places import KINDS, Stay, stays
 from pipeline.ids import FragmentId, Millis
 from pipeline.names import events_topic
 from pipeline.operations.connections import Connections
@@ -102,6 +102,5 @@ class EventLog:
 def stays_of(fragment: FragmentId, connections: Connections) -> tuple[Stay, ...]:
     """The nodes that have run a fragment, as far back as the event log reaches."""
     network = fragment.network.name
-    kinds = frozenset({EventKind.CLAIMED, EventKind.STARTED, EventKind.RELEASED})
-    log = EventLog(connections, Selection(f"{network}.{fragment.fragment}", kinds))
+    log = EventLog(connections, Selection(network, KINDS))
     return stays(log.written(), network, fragment.fragment)

@@ -36,10 +36,14 @@ def moved_owner_killed(world: World, random: Random) -> None:
 
 
 def moved_target_killed(world: World, random: Random) -> None:
-    """The target is killed while fragments move to it; some may be there already."""
+    """The target is killed while fragments move to it; some may be there already.
+
+    The owner has all of them again, although it is drained: no other node is up.
+    """
     old, new = _moving(world)
     time.sleep(random.uniform(0, FOLLOWED_S))
     new.kill()
+    world.wait(lambda: owns_all(world, old), f"all is on {old.name}", GONE_WITHIN_S)
     _undrain(world, old)
 
 

@@ -20,6 +20,8 @@ LONGEST_MS: Final = 7_200_000
 """Simulated time after which a run with constant loads ends in any case."""
 QUIET_MS: Final = 120_000
 """A run with constant loads ends when nothing has moved for so long: twice the longest pause."""
+LOSSY: Final = 5
+"""How much longer it has to be quiet if messages are lost: partners may have to be asked again."""
 CHANGE_MS: Final = 15_000
 SPIKE_MS: Final = 60_000
 AWAY_MS: Final = 60_000
@@ -109,7 +111,8 @@ def run(
     samples = [Sample(0, misallocated(world.states, threshold), 0)]
     saved = {one.me: 0.0 for one in world.states}
     changes = _Changes(scenario, world, chance)
-    quiet_ms = QUIET_MS if constant else NEVER
+    lossy = scenario.network.lost or scenario.network.doubled
+    quiet_ms = (QUIET_MS * (LOSSY if lossy else 1)) if constant else NEVER
     step_ms = min(sample_ms or for_ms, for_ms if constant else CHANGE_MS)
     for until_ms in range(step_ms, for_ms + 1, step_ms):
         world.run_until(Millis(until_ms), quiet_ms)

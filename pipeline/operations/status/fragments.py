@@ -58,7 +58,6 @@ def networks_status(
         reports,
         nodes,
         Around(
-            catalog.drains.of(connections.participant),
             observed_standbys(found) if found and followed else {},
             catalog.trims.of_fragments(*(FragmentId(one.network, one.fragment) for one in records)),
             found.placement.queued if found and limited else frozenset(),

@@ -8,7 +8,7 @@ from pipeline.catalog.records import DesiredState, FragmentRecord, NodeRecord, T
 from pipeline.catalog.secondaries import may_run
 from pipeline.deploy.expiring import reported_expiring
 from pipeline.heartbeats.steps import StepAge
-from pipeline.ids import FragmentId, Millis, NodeId, TopicName
+from pipeline.ids import FragmentId, Millis, TopicName
 from pipeline.lanes.expiring import ExpiringRecords
 from pipeline.names import FragmentNames
 from pipeline.operations.status.standbys import ObservedStandby
@@ -149,13 +149,11 @@ class Around:
     """What else the catalog says about fragments.
 
     Args:
-        drained: the nodes that take on nothing.
         standbys: the secondaries of each fragment.
         trims: of the outputs that are kept by need.
         queued: the fragments that no node has room for.
     """
 
-    drained: Collection[NodeId] = frozenset()
     standbys: Mapping[FragmentId, tuple[ObservedStandby, ...]] = field(default_factory=dict)
     trims: Sequence[TrimRecord] = ()
     queued: Collection[FragmentId] = frozenset()
@@ -186,7 +184,7 @@ def observe(
             status,
             status is not None and status.node in live and status.is_of(live[status.node]),
             expiring=reported_expiring(status, nodes),
-            has_no_node=_has_no_node(record, nodes, around.drained, is_queued=is_queued),
+            has_no_node=_has_no_node(record, nodes, is_queued=is_queued),
             standbys=around.standbys.get(name, ()),
             trim=trimmed.get(name),
             is_queued=is_queued,
@@ -200,23 +198,13 @@ def observe(
     return tuple(replace(one, waits_for=_waits_for(one, by_writer)) for one in seen)
 
 
-def _has_no_node(
-    record: FragmentRecord,
-    nodes: Sequence[NodeRecord],
-    drained: Collection[NodeId],
-    *,
-    is_queued: bool,
-) -> str:
+def _has_no_node(record: FragmentRecord, nodes: Sequence[NodeRecord], *, is_queued: bool) -> str:
     """Why no node that is up claims a fragment; empty: one may."""
     up = [node for node in nodes if node.participant == record.network.participant]
-    allowed = [node.node for node in up if may_run(record, node)]
     if not up:
         return "no node is up"
-    if not allowed:
+    if not any(may_run(record, node) for node in up):
         return f"no node that is up has {record.nodes}"
-    closed = sorted(node for node in allowed if node in drained)
-    if len(closed) == len(allowed):
-        return f"drained: {', '.join(closed)}"
     return f"no node has room (priority {record.priority.value})" if is_queued else ""
 
 

@@ -377,12 +377,11 @@ class LaneForks:
 
     def _announce(self) -> None:
         """Let the readers of the output begin their forks meanwhile: the waits overlap."""
-        running, topic = self._running, self._topic
-        waits = self._phase in (ForkPhase.PREPARING, ForkPhase.READY)
-        if running is None or not waits:
+        running = self._running
+        if running is None or self._phase not in (ForkPhase.PREPARING, ForkPhase.READY):
             return
         try:
-            self._tell_readers(topic, running, None)
+            self._tell_readers(self._topic, running, None)
         except MedusaError as error:
             _log.warning("readers do not see what is held back: %s", error, extra=self._label)
 

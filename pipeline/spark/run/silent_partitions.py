@@ -23,6 +23,9 @@ from pipeline.spark.run.lane_planner import LanePlanner
 WITHIN_S: Final = 2.0
 """A partition that answers none of its next records, nor that there is none, in this time is
 silent. Spark waits longer."""
+AGAIN_MS: Final = 1_000
+"""When those that were found are asked again: a new leader may be elected by then. Then after twice
+the time, up to `EVERY_MS`."""
 EVERY_MS: Final = 10_000
 _READ_S: Final = 10.0
 _POLL_S: Final = 0.1
@@ -49,6 +52,7 @@ class SilentPartitions:
     _since_ms: dict[Place, SteadyMillis] = field(default_factory=dict)
     _from: dict[Place, Offset] = field(default_factory=dict)
     _looked_ms: int = 0
+    _pause_ms: int = AGAIN_MS
 
     def find(self, start: Positions, end: Positions) -> None:
         """After a batch could not be read: leave out those of its partitions that are silent.
@@ -63,13 +67,15 @@ class SilentPartitions:
         now_ms = steady_ms(self.clock)
         self._since_ms |= {place: self._since_ms.get(place, now_ms) for place in silent}
         self._from |= {place: asked[place] for place in silent}
+        self._pause_ms = AGAIN_MS
         self._set()
 
     def poll(self) -> None:
         """Ask those that are left out again, now and then; they are read on if they answer."""
         now_ms = steady_ms(self.clock)
-        if not self._since_ms or now_ms - self._looked_ms < EVERY_MS:
+        if not self._since_ms or now_ms - self._looked_ms < self._pause_ms:
             return
+        self._pause_ms = min(2 * self._pause_ms, EVERY_MS)
         silent = self._silent(self._from)
         self._since_ms = {place: ms for place, ms in self._since_ms.items() if place in silent}
         self._from = {place: offset for place, offset in self._from.items() if place in silent}

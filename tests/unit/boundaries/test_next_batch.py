@@ -7,6 +7,7 @@ import pytest
 
 from pipeline.boundaries.lane_time import activity_read, ends_read, writer_of
 from pipeline.boundaries.next_batch import (
+    CUT_MOST,
     TRUSTED_LEAST,
     Batch,
     LastBatch,
@@ -121,6 +122,20 @@ def test_a_sample_is_remembered_while_batches_are_large() -> None:
     for _ in range(5):
         small = small.after(10)
     assert small.trusted == TRUSTED_LEAST
+
+
+def test_what_a_limit_cuts_again_and_again_is_sampled_again() -> None:
+    """A sample of a few large records limits no batch of small ones for the rest of the run."""
+    ends = ends_of((CARS, (60_000, 60_000, 60_000)))
+    found = situation(marker(positions(CARS, 0, 0, 0)), CARS, ends=ends)
+    limits = Limits(400_000).sampled(5)
+    for _ in range(CUT_MOST):
+        decision = replace(found, limits=limits).decision
+        assert decision == Batch(positions(CARS, 1, 1, 1), None)
+        limits = limits.after(3)
+    assert replace(found, limits=limits).decision == Sample()
+    assert isinstance(replace(found, limits=limits.sampled(None)).decision, Batch)
+    assert isinstance(replace(found, limits=limits.after(2)).decision, Batch)
 
 
 def test_a_partition_without_an_answer_is_not_read_on() -> None:

@@ -24,7 +24,7 @@ def test_a_node_is_drained_until_that_is_undone() -> None:
 
 
 def test_a_snapshot_has_the_drained_nodes() -> None:
-    """Also those that are not up: they claim nothing when they start."""
+    """Also those that are not up: they claim nothing when they start, unless no other node may."""
     _, catalog = session(MemoryTree())
     deployed(catalog)
     catalog.nodes.register(node(NODE1))
@@ -32,8 +32,14 @@ def test_a_snapshot_has_the_drained_nodes() -> None:
     found = catalog.snapshot(ME)
     assert found.drained == {NODE2}
     assert [one.id.fragment for one in found.assigned_to(NODE1)] == ["moving"]
+    catalog.nodes.register(node(NODE2))
+    assert catalog.snapshot(ME).assigned_to(NODE2) == ()
+    catalog.drains.undrain(ME, NODE2)
     catalog.drains.drain(ME, NODE1, NOW)
     assert catalog.snapshot(ME).assigned_to(NODE1) == ()
+    catalog.drains.drain(ME, NODE2, NOW)
+    found = catalog.snapshot(ME)
+    assert sorted(len(found.assigned_to(name)) for name in (NODE1, NODE2)) == [0, 1]
 
 
 def test_a_backup_does_not_contain_them() -> None:

@@ -310,14 +310,46 @@ def test_a_claim_whose_answer_is_lost_is_read_back() -> None:
     assert (found.node, found.epoch) == (NODE1, 2)
 
 
-def test_a_drained_node_claims_only_what_it_owns() -> None:
-    """What it owns may have no other node."""
+def test_a_drained_node_claims_only_what_it_owns_or_no_other_may_run() -> None:
+    """Others are those that are up, not drained, not suspected, and have the labels."""
     _, catalog = session(MemoryTree())
     deployed(catalog)
+    for one in (node(), node(NODE2)):
+        catalog.nodes.register(one)
     catalog.drains.drain(ME, NODE1, NOW)
-    with pytest.raises(RetryError, match="node node1 is drained"):
-        catalog.owners.claim(TOLLS, MOVING, node(), NOW)
-    catalog.drains.undrain(ME, NODE1)
-    assert catalog.owners.claim(TOLLS, MOVING, node(), NOW).epoch == 1
-    catalog.drains.drain(ME, NODE1, NOW)
+    for _ in range(2):
+        with pytest.raises(RetryError, match="node node1 is drained") as caught:
+            catalog.owners.claim(TOLLS, MOVING, node(), NOW)
+        assert caught.value.hint == "these may run it: node2."
+    suspected = catalog.owners.claim(
+        TOLLS, MOVING, node(), NOW, is_suspected=lambda one: one.node == NODE2
+    )
+    assert suspected.epoch == 1
     assert catalog.owners.claim(TOLLS, MOVING, node(), NOW).epoch == 2
+
+
+def test_the_last_node_claims_although_it_is_drained() -> None:
+    """No other one has the labels, or all are drained, or none is up."""
+    _, catalog = session(MemoryTree())
+    catalog.format.ensure(ME)
+    record = replace(fragment(MOVING), nodes="zone=a")
+    catalog.networks.deploy(network(), network_version(), (record,), None)
+    here = replace(node(), labels=(("zone", "a"),))
+    catalog.drains.drain(ME, NODE1, NOW)
+
+    def release() -> None:
+        owner = catalog.owners.get(TOLLS, MOVING)
+        assert owner is not None
+        assert catalog.owners.release(RELEASED, leaving(catalog, owner))
+
+    assert catalog.owners.claim(TOLLS, MOVING, here, NOW).epoch == 1
+    release()
+    catalog.nodes.register(node(NODE2))
+    assert catalog.owners.claim(TOLLS, MOVING, here, NOW).epoch == 2
+    release()
+    other = replace(node(NodeId("node3")), labels=here.labels)
+    catalog.nodes.register(other)
+    with pytest.raises(RetryError, match="node node1 is drained"):
+        catalog.owners.claim(TOLLS, MOVING, here, NOW)
+    catalog.drains.drain(ME, other.node, NOW)
+    assert catalog.owners.claim(TOLLS, MOVING, here, NOW).epoch == 3

@@ -103,12 +103,26 @@ def test_a_node_without_capacity_is_the_last_choice() -> None:
 
 
 def test_a_drained_node_gives_up_what_others_may_run() -> None:
-    """And claims nothing; what no other node may run stays."""
+    """And claims nothing of that; what no other node may run stays."""
     nodes = [node("a", "x"), node("b", "y")]
     fragments = [wanted("f", owner="a"), wanted("g", "zone=x", owner="a"), wanted("h")]
     found = placed(nodes, fragments, {NodeId("a")})
     assert {one.fragment: at for one, at in found.items()} == {"f": "b", "g": "a", "h": "b"}
-    assert placed(nodes[:1], [wanted("f")], {NodeId("a")}) == {}
+
+
+def test_a_drained_node_is_the_last_choice() -> None:
+    """It takes what no other node that is up may run, by the same rules, until one comes."""
+    a, b, c = node("a", "x"), node("b", "y"), node("c", "y")
+    drained = {a.node, b.node}
+    both = [wanted("f", "zone=x"), wanted("g", "zone=y"), wanted("h", "zone=z")]
+    found = placed([a, b], both, drained)
+    assert {one.fragment: at for one, at in found.items()} == {"f": "a", "g": "b"}
+    spread = placed([a, b], [wanted(f"f{n}") for n in range(4)], drained)
+    assert Counter(spread.values()) == {"a": 2, "b": 2}
+    owned = wanted("g", owner="b")
+    assert placed([a, b], [owned], drained) == {owned.id: "b"}
+    assert placed([a, b, c], [owned], drained) == {owned.id: "c"}
+    assert placed([a, b], [wanted("g", owner="c")], drained) != {}
 
 
 def test_fragments_apart_run_on_different_nodes_where_possible() -> None:

@@ -186,6 +186,8 @@ def test_what_an_overdue_node_owns_any_node_claims() -> None:
     assert late.assigned_to(THERE) == ()
     drained = replace(late, drained=frozenset({third}))
     assert drained.assigned_to(third) == ()
+    last = replace(late, drained=frozenset({HERE, third}))
+    assert [_names(last.assigned_to(node)) for node in (HERE, third)] == [["theirs"], ["theirs"]]
 
 
 def test_a_fragment_without_a_working_owner_is_deserted() -> None:

@@ -282,6 +282,33 @@ def test_a_drain_that_was_undone_releases_nothing() -> None:
     assert catalog.owners.release(ID, seen)
 
 
+def test_a_drained_node_runs_what_it_has_released_if_its_target_ends() -> None:
+    """And gives it up again once another node is up."""
+    tree = MemoryTree()
+    _, catalog = session(tree)
+    deployed(catalog)
+    catalog.nodes.register(node())
+    catalog.owners.claim(TOLLS, MOVING, node(), NOW)
+    of_target, target = session(tree)
+    target.nodes.register(node(NODE2))
+    transfer = move(catalog)
+    catalog.transfers.ask(transfer)
+    catalog.drains.drain(ME, NODE1, NOW)
+    catalog.transfers.note_ready(transfer)
+    (leaving,) = catalog.snapshot(ME).leaving(NODE1).values()
+    assert catalog.owners.release(ID, leaving)
+    assert catalog.snapshot(ME).assigned_to(NODE1) == ()
+    with pytest.raises(RetryError, match="node node1 is drained"):
+        catalog.owners.claim(TOLLS, MOVING, node(), NOW)
+    of_target.expire()
+    assert [one.id for one in catalog.snapshot(ME).assigned_to(NODE1)] == [ID]
+    assert catalog.owners.claim(TOLLS, MOVING, node(), NOW).epoch == 2
+    there = catalog.snapshot(ME)
+    assert (there.leaving(NODE1), len(there.assigned_to(NODE1))) == ({}, 1)
+    catalog.nodes.register(node(NODE3))
+    assert [one.to for one in catalog.snapshot(ME).leaving(NODE1).values()] == [NODE3]
+
+
 STEPS = (
     "ask 1",
     "ask 2",
@@ -296,8 +323,12 @@ STEPS = (
     "claim 3",
     "pause",
     "resume",
+    "drain 1",
     "drain 2",
+    "drain 3",
+    "undrain 1",
     "undrain 2",
+    "undrain 3",
 )
 
 

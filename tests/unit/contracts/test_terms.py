@@ -8,32 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.contracts.money import Currency, LoadUnits, Money
-from pipeline.contracts.terms import (
-    Clauses,
-    Contract,
-    ContractId,
-    Kind,
-    Limits,
-    PartyId,
-    Price,
-    TaskSet,
-)
+from pipeline.contracts.terms import Clauses, Limits, Price, TaskSet
 from pipeline.errors import InputError
 from pipeline.ids import Millis
+from tests.unit.contracts.terms import CONTRACT
 
 EUR = Currency("EUR")
-PRICE = Price(EUR, Decimal("0.0040"), Decimal("0.0004"))
-CONTRACT = Contract(
-    id=ContractId("alice-bob-1"),
-    kind=Kind.LOAD,
-    buyer=PartyId("alice"),
-    seller=PartyId("bob"),
-    price=PRICE,
-    tasks=TaskSet(frozenset({"filter", "aggregate"})),
-    limits=Limits(cpu_units=50, bytes_per_s=2_000_000, memory_bytes=1 << 30),
-    from_ms=Millis(1_000),
-    until_ms=Millis(2_000),
-)
+PRICE = CONTRACT.price
 PRICES = st.decimals(Decimal("0.000001"), 10**6, places=12, allow_nan=False)
 
 

@@ -52,7 +52,7 @@ def test_another_placement_is_a_new_version_and_restarts_nothing(tmp_path: Path)
         )
         for other in ("stopped", "moving")
     ]
-    assert "no node that is up, and not drained, has zone=a: no node claims" in found.warnings[0]
+    assert "no node that is up has zone=a: no node claims" in found.warnings[0]
     assert deployed(world, tmp_path, placed).name == "cars@2"
     records = {one.fragment: one for one in world.catalog.fragments.of(CARS)}
     assert {one.version for one in records.values()} == {1}
@@ -116,3 +116,21 @@ def test_a_deploy_announces_what_moves(tmp_path: Path) -> None:
     )
     world.catalog.drains.drain(US, there.node, NOW)
     assert compared(world, tmp_path, placed).changes.disturbing == ()
+
+
+def test_fragments_that_only_drained_nodes_may_run_are_announced(tmp_path: Path) -> None:
+    """By labels, or since all nodes are drained; one that is open is enough."""
+    world = World.new()
+    deployed(world, tmp_path)
+    placed = DOCUMENT + "placement: {nodes: zone=a}\n"
+    here = replace(NODE, participant=US, labels=(("zone", "a"),))
+    world.catalog.nodes.register(here)
+    world.catalog.drains.drain(US, here.node, NOW)
+    warning = "all nodes that are up and may run {} are drained: they run there until another"
+    for document in (DOCUMENT, placed):
+        (found,) = compared(world, tmp_path, document).changes.warnings
+        assert found.startswith(warning.format("moving, stopped"))
+    world.catalog.nodes.register(replace(NODE, node=NodeId("b"), participant=US))
+    assert compared(world, tmp_path, DOCUMENT).changes.warnings == ()
+    (found,) = compared(world, tmp_path, placed).changes.warnings
+    assert found.startswith(warning.format("moving, stopped"))

@@ -1,5 +1,7 @@
 """History of the nodes of a fragment."""
 
+from dataclasses import replace
+
 from pipeline.event_log.event import LoggedEvent
 from pipeline.event_log.places import Stay, stays
 from pipeline.ids import Millis
@@ -51,3 +53,15 @@ def test_a_release_is_the_reason_of_the_next_claim() -> None:
         Stay("a", "1", Millis(1), "it had no owner"),
         Stay("b", "2", Millis(3), "released by node a", 900),
     )
+
+
+def test_a_destroyed_fragment_is_another_one() -> None:
+    """Also what it was released for; epochs go on."""
+    released = LoggedEvent(Millis(2), "released", "a", "net", "one", "a", "", (("epoch", "1"),))
+    gone = LoggedEvent(Millis(3), "destroyed", "u@h", "net")
+    before = (claimed(1, "a", 1, "it had no owner"), released)
+    after = (claimed(4, "b", 2, "it had no owner"), started(5, "b", 2, 0))
+    found = (Stay("b", "2", Millis(4), "it had no owner", 0),)
+    assert stays((*before, gone, *after), "net", "one") == found
+    elsewhere = (*before, replace(gone, network="other"), *after)
+    assert [one.node for one in stays(elsewhere, "net", "one")] == ["a", "b"]

@@ -4,6 +4,7 @@ import random
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
+from statistics import median
 
 import click
 
@@ -164,9 +165,8 @@ def _show(session: Session, seed: int, found: Sequence[Row], result: Result | No
         Table(COLUMNS, lines, numbers=frozenset(COLUMNS)),
     )
     if worth:
-        mean, least = sum(worth) / len(worth), min(worth)
         session.printer.note(
-            f"worth of taking part: {mean:.1%} in the mean, {least:.2%} at least, of what a "
+            f"worth of taking part: median {median(worth):.1%}, least {min(worth):.2%} of what a "
             "participant earns who runs nothing but others' tasks"
         )
 

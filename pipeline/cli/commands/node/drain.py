@@ -27,11 +27,12 @@ _FOR_MOVES = 0.7
 @timeout_option(300)
 @with_session
 def command(session: Session, node: str, timeout: float, *, wait: bool) -> None:
-    """Let other nodes run what NODE runs; it claims nothing until `medusa node undrain`.
+    """Let other nodes run what NODE runs, until `medusa node undrain`.
 
     Each fragment moves as by `medusa move`, to a node that its placement allows: it stops only
     when its state is there. Then NODE can be stopped, upgraded and started without a further
-    pause. It is refused if no other node that is up may run one of them.
+    pause. It is refused if no other node that is up may run one of them. If none is left later,
+    NODE claims them again, until there is one.
 
     \b
     Examples:

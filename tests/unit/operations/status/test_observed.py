@@ -244,9 +244,6 @@ def test_a_fragment_that_no_node_may_run_is_named_with_the_labels() -> None:
     ):
         (one,) = observe([record], [status] if status else [], nodes)
         assert one.unplaced == found
-    for drained, found in (({UP.node}, ""), ({UP.node, other.node}, "drained: b, node1")):
-        (one,) = observe([RECORD], [], [UP, other], Around(drained))
-        assert one.unplaced == found
 
 
 def test_a_fragment_that_no_node_has_room_for_is_queued() -> None:

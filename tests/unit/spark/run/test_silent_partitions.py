@@ -14,7 +14,7 @@ from pipeline.clock import steady_ms
 from pipeline.errors import UnavailableError
 from pipeline.ids import Offset
 from pipeline.spark.run.lane_planner import LanePlanner
-from pipeline.spark.run.silent_partitions import EVERY_MS, WITHIN_S, SilentPartitions
+from pipeline.spark.run.silent_partitions import AGAIN_MS, EVERY_MS, WITHIN_S, SilentPartitions
 from tests.unit.boundaries.support import CARS, at, lane, marker, positions
 from tests.unit.deploy.twins import TwinClock
 from tests.unit.kafka import create
@@ -134,6 +134,33 @@ def test_they_are_asked_again_now_and_then_and_read_on() -> None:
     world.clock.sleep(EVERY_MS / 1_000)
     world.silent.poll()
     assert world.kafka.readers == readers + 2
+
+
+def test_they_are_asked_again_soon_then_less_often() -> None:
+    """A leader that was being elected answers soon; one that hangs for long is asked seldom."""
+    world = World(Kafka([SILENT]))
+    world.silent.find(READ.end, THERE)
+    asked_ms: list[int] = []
+    last_ms, readers = steady_ms(world.clock), world.kafka.readers
+    while len(asked_ms) < 6:
+        world.clock.sleep(0.1)
+        before_ms = steady_ms(world.clock)
+        world.silent.poll()
+        if world.kafka.readers > readers:
+            readers = world.kafka.readers
+            asked_ms.append(before_ms - last_ms)
+            last_ms = steady_ms(world.clock)
+    expected = (AGAIN_MS, 2 * AGAIN_MS, 4 * AGAIN_MS, 8 * AGAIN_MS, EVERY_MS, EVERY_MS)
+    assert asked_ms == pytest.approx(expected, abs=100)
+    world.kafka.silent = frozenset()
+    world.clock.sleep(EVERY_MS / 1_000)
+    world.silent.poll()
+    world.kafka.silent = frozenset([SILENT])
+    world.silent.find(READ.end, THERE)
+    world.kafka.silent = frozenset()
+    world.clock.sleep(AGAIN_MS / 1_000)
+    world.silent.poll()
+    assert world.planned() == (4, 5)
 
 
 def test_only_partitions_of_the_batch_are_asked() -> None:

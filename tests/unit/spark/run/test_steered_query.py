@@ -48,6 +48,22 @@ def test_an_answer_lives_until_the_next_one_of_its_method() -> None:
     assert second() is None
 
 
+def test_a_defect_in_the_question_stops_the_lane(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark would report it as an error of the query, which may then count as a damaged file."""
+    quiet = contextlib.nullcontext()
+    monkeypatch.setattr(steered_query, "end_not_logged", lambda _query, _spark: quiet)
+
+    def plan() -> Answer | None:
+        empty: dict[int, Answer] = {}
+        return empty[7]
+
+    steering = Steering(cast("Any", None), plan)
+    engine = cast("Any", type("AnEngine", (), {"query": None}))
+    with pytest.raises(BrokenInvariantError, match="cannot be planned: KeyError: 7"):
+        steering.ends(engine, 0)
+    assert isinstance(steering.raised, BrokenInvariantError)
+
+
 class Offsets:
     """Spark's translation of offsets: to text and back."""
 
@@ -86,19 +102,3 @@ def test_a_batch_begins_where_its_plan_says() -> None:
     steering._is_due = False
     steering._next(engine)
     assert reader.getOffsetRangesFromResolvedOffsets(read, "end", "lost")[0] == read
-
-
-def test_a_defect_in_the_question_stops_the_lane(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spark would report it as an error of the query, which may then count as a damaged file."""
-    quiet = contextlib.nullcontext()
-    monkeypatch.setattr(steered_query, "end_not_logged", lambda _query, _spark: quiet)
-
-    def plan() -> Answer | None:
-        empty: dict[int, Answer] = {}
-        return empty[7]
-
-    steering = Steering(cast("Any", None), plan)
-    engine = cast("Any", type("AnEngine", (), {"query": None}))
-    with pytest.raises(BrokenInvariantError, match="cannot be planned: KeyError: 7"):
-        steering.ends(engine, 0)
-    assert isinstance(steering.raised, BrokenInvariantError)
