@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from brokers.kafka.ends_requests import EndsRequests
 from brokers.kafka.group_commits import GroupCommits
 from brokers.kafka.leader_ends import LeaderEnds
+from brokers.kafka.leaders import LeaderEpochs
 from brokers.kafka.producer import PlainProducer
 from brokers.kafka.reader import TopicReader
 from brokers.kafka.servers import Brokers
@@ -21,6 +22,7 @@ class RemoteKafka:
 
     brokers: Brokers
     clock: Clock = field(default_factory=SystemClock)
+    epochs: LeaderEpochs = field(default_factory=LeaderEpochs, repr=False, compare=False)
 
     def reader(
         self,
@@ -54,4 +56,4 @@ class RemoteKafka:
 
     def ends_reader(self) -> LeaderEnds:
         """A new administrative connection, to be used by one thread."""
-        return LeaderEnds(lambda: EndsRequests(self.brokers), self.clock)
+        return LeaderEnds(lambda: EndsRequests(self.brokers), self.clock, self.epochs)

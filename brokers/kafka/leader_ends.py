@@ -32,16 +32,17 @@ class LeaderEnds:
     Args:
         connect: opens a connection.
         clock: measures waits, and the age of metadata.
+        epochs: of the leaders that have answered, also other readers.
     """
 
-    def __init__(self, connect: Callable[[], Requests], clock: Clock) -> None:
+    def __init__(self, connect: Callable[[], Requests], clock: Clock, epochs: LeaderEpochs) -> None:
         self._clock = clock
         self._known = KnownLeaders(connect, clock)
         self._pending: dict[int, tuple[Group, AskedEnds]] = {}
         """By leader its request that was not answered in time."""
         self._silent: set[int] = set()
         """Leaders that did not answer the last request in time; reads do not wait for them."""
-        self._epochs = LeaderEpochs()
+        self._epochs = epochs
         self._stable, self._written = _Merged(), _Merged()
         self._problem = ""
         self._closed = False

@@ -84,7 +84,9 @@ class LeaderEpochs:
     """The highest leader epoch that has answered for each partition.
 
     A broker that is cut off from the others goes on answering as the leader that it was, and its
-    ends are lower than what the new leader has confirmed meanwhile: as if records were lost.
+    ends are lower than what the new leader has confirmed meanwhile: as if records were lost. All
+    readers of a process share what is known, so that one that has just begun knows it, too; several
+    threads may use it.
     """
 
     def __init__(self) -> None:

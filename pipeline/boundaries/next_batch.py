@@ -58,12 +58,13 @@ class Limits:
         trusted = max(TRUSTED_LEAST, 2 * read, self.trusted // 2)
         return replace(self, trusted=trusted, cut=self.cut + 1 if 2 * read >= self.offsets else 0)
 
-    def wants_sample(self, read: int) -> bool:
+    def wants_sample(self, read: int, partitions: int) -> bool:
         """Whether the next records are sampled before a batch of so many offsets is planned.
 
-        Each partition has at least one, so a batch may be somewhat larger than what was sampled.
+        Each partition gets one offset at least, whatever a sample says: so a batch may be somewhat
+        larger than what was sampled.
         """
-        return min(read, self.offsets) > self.trusted or (
+        return min(read, self.offsets) > max(self.trusted, partitions) or (
             self.cut >= CUT_MOST and 2 * read >= self.offsets
         )
 
@@ -153,7 +154,7 @@ def next_batch(
     start = _behind(time, begun) if limits.state_is_full else begun
     time = replace(time, is_full=limits.state_is_full)
     read = start if ends is None else _within(start, ends, limits.offsets)
-    if limits.wants_sample(offsets_between(start, read)):
+    if limits.wants_sample(offsets_between(start, read), len(read)):
         return time, Sample(begin)
     end = {**begun, **read}
     move, until_ms = _move(time, end, ends, now_ms)

@@ -463,11 +463,11 @@ class Limits:
         self._most, self.pace_ms = offsets, pace_ms
 
     def after(self, _: int) -> "Limits":
-        """The same: every size is trusted."""
+        """Nothing is remembered of a batch."""
         return self
 
-    def wants_sample(self, _: int) -> bool:
-        """Never."""
+    def wants_sample(self, _read: int, _partitions: int) -> bool:
+        """Every size is trusted."""
         return False
 
     @property

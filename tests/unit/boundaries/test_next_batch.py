@@ -114,6 +114,14 @@ def test_what_was_sampled_is_read_although_small_partitions_add_to_it() -> None:
     assert found.decision == Batch({**positions(CARS, 399_999, 1), **positions(SPEED, 1)}, None)
 
 
+def test_many_partitions_are_read_whatever_the_limit() -> None:
+    """Each gets one offset at least, so a sample would change nothing."""
+    many = [Offset(0)] * 6_000
+    found = situation(marker(positions(CARS, *many)), CARS, ends=ends_of((CARS, (7,) * 6_000)))
+    sampled = replace(found, limits=Limits(400_000).sampled(10))
+    assert sampled.decision == Batch(positions(CARS, *[1] * 6_000), None)
+
+
 def test_a_sample_is_remembered_while_batches_are_large() -> None:
     """Twice the last batch is as it was; after small ones, what comes next is sampled again."""
     limits = Limits(400_000).sampled(100_000)

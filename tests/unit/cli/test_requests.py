@@ -18,8 +18,8 @@ Caller = Callable[..., Any]
 @pytest.mark.parametrize(
     ("arguments", "requests"),
     [
-        (("status",), 10),
-        (("status", "net0"), 10),
+        (("status",), 9),
+        (("status", "net0"), 9),
         (("node", "list"), 8),
         (("get", "net0"), 2),
         (("history", "net0"), 2),

@@ -3,7 +3,14 @@ import logging
 import pytest
 
 from brokers.kafka.leader_ends import LeaderEnds
-from brokers.kafka.leaders import AGAIN_S, REFRESH_S, UNSETTLED_S, LeaderAnswer, TopicLeaders
+from brokers.kafka.leaders import (
+    AGAIN_S,
+    REFRESH_S,
+    UNSETTLED_S,
+    LeaderAnswer,
+    LeaderEpochs,
+    TopicLeaders,
+)
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import Offset, TopicName
 from tests.unit.brokers.kafka.asked import NO_ANSWER, Brokers
@@ -22,7 +29,7 @@ def brokers() -> Brokers:
 
 def reader(brokers: Brokers) -> LeaderEnds:
     """A reader of their ends."""
-    return LeaderEnds(brokers.connect, brokers.clock)
+    return LeaderEnds(brokers.connect, brokers.clock, LeaderEpochs())
 
 
 def test_each_leader_is_asked_for_its_partitions(brokers: Brokers) -> None:
@@ -192,3 +199,13 @@ def test_a_leader_of_an_earlier_epoch_is_not_believed(brokers: Brokers) -> None:
     brokers.clock.sleep(AGAIN_S)
     ends.read((A,), WITHIN_S)
     assert len(brokers.described) == described + 1
+
+
+def test_a_reader_that_begins_learns_of_others_who_leads(brokers: Brokers) -> None:
+    """So a start is not misled by a leader that was."""
+    epochs, offsets = LeaderEpochs(), {(A, 1): Offset(9)}
+    for epoch, expected in ((3, {0: 5, 1: 9}), (2, {0: 5})):
+        ends = LeaderEnds(brokers.connect, brokers.clock, epochs)
+        known = dict.fromkeys(offsets, epoch)
+        brokers.answers[2] = LeaderAnswer(offsets, offsets, answered=True, epochs=known)
+        assert ends.read((A,), WITHIN_S).stable == {A: expected}
