@@ -9,7 +9,6 @@ While a lane is behind its inputs nothing is due: X says nothing about the past.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
@@ -48,21 +47,21 @@ class Wanted:
         event_ms: the event time.
         alone: the event time that each external partition alone would lead to; None: it has had no
             record. Those that are idle or step aside are left out.
-        derived: the newest boundary of each derived input whose writer holds results back; None:
-            there is none.
+        derived: the newest boundary of the partitions of derived inputs whose writers hold results
+            back; None: there is none.
     """
 
     event_ms: Millis
     alone: Mapping[InputPartition, Millis | None]
-    derived: Mapping[StreamName, Millis | None] = field(default_factory=dict)
+    derived: Mapping[InputPartition, Millis | None] = field(default_factory=dict)
 
     def missing(self, event_ms: Millis) -> frozenset[InputPartition]:
-        """The partitions that have not passed an event time."""
+        """The external partitions that have not passed an event time."""
         return frozenset(at for at, ms in self.alone.items() if ms is None or ms < event_ms)
 
-    def behind(self, event_ms: Millis) -> frozenset[StreamName]:
-        """The derived inputs whose stable boundary has not passed an event time."""
-        return frozenset(one for one, ms in self.derived.items() if ms is None or ms < event_ms)
+    def behind(self, event_ms: Millis) -> frozenset[InputPartition]:
+        """The partitions of derived inputs whose stable boundary has not passed an event time."""
+        return frozenset(at for at, ms in self.derived.items() if ms is None or ms < event_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +168,7 @@ def wanted(
     alone = {
         at: None if ms is None else Millis(ms - late_ms[at.input] - 1) for at, ms in behind.items()
     }
-    return Wanted(target.at_ms, alone, newest_ms)
+    return Wanted(target.at_ms, alone, _by_partition(time, newest_ms))
 
 
 def look(
@@ -206,7 +205,7 @@ def look(
     return replace(watch, moments=moments, wanted=found)
 
 
-def held(watch: Watch, time: LaneTime) -> Held | None:
+def held(watch: Watch) -> Held | None:
     """The results of a lane that were held back when it was last looked at.
 
     What every partition has passed is not held back: it is about to be released.
@@ -215,8 +214,7 @@ def held(watch: Watch, time: LaneTime) -> Held | None:
         return None
     level_ms = watch.level_ms
     for one in watch.moments:
-        behind = watch.wanted.behind(one.event_ms)
-        causes = watch.wanted.missing(one.event_ms) | _partitions_of(time, behind)
+        causes = watch.wanted.missing(one.event_ms) | watch.wanted.behind(one.event_ms)
         if causes:
             for_ms = max(0, watch.as_of_ms - one.since_ms)
             counts_ms = None
@@ -247,14 +245,16 @@ def _newest_ms(seen: WriterSeen) -> Millis | None:
     return seen.pending[-1].boundary_ms if seen.pending else seen.covered_ms
 
 
-def _partitions_of(time: LaneTime, streams: AbstractSet[StreamName]) -> frozenset[InputPartition]:
-    """The partitions of some inputs."""
-    return frozenset(
-        InputPartition(one.stream, one.topic, partition)
+def _by_partition(
+    time: LaneTime, newest_ms: Mapping[StreamName, Millis | None]
+) -> dict[InputPartition, Millis | None]:
+    """What was read of some inputs, for each of their partitions."""
+    return {
+        InputPartition(one.stream, one.topic, partition): newest_ms[one.stream]
         for one in time.profile.inputs
-        if one.stream in streams
+        if one.stream in newest_ms
         for partition in finished_in(time.positions, one)
-    )
+    }
 
 
 def _furthest(progress: Sequence[Millis], derived: Sequence[InputTime]) -> Millis | None:

@@ -61,9 +61,10 @@ class Limits:
     def wants_sample(self, read: int, partitions: int) -> bool:
         """Whether the next records are sampled before a batch of so many offsets is planned.
 
-        Each partition gets one offset at least, whatever a sample says.
+        Each partition gets one offset at least, whatever a sample says: so a batch may be somewhat
+        larger than what was sampled.
         """
-        return read > max(self.trusted, partitions) or (
+        return min(read, self.offsets) > max(self.trusted, partitions) or (
             self.cut >= CUT_MOST and 2 * read >= self.offsets
         )
 
@@ -112,7 +113,13 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Sample the sizes of the records that come next, and decide again."""
+    """Sample the sizes of the records that come next, and decide again.
+
+    Args:
+        begin: as of a `Batch`.
+    """
+
+    begin: Positions = field(default_factory=dict)
 
 
 Decision: TypeAlias = Batch | PassOn | Wait | Sample
@@ -148,7 +155,7 @@ def next_batch(
     time = replace(time, is_full=limits.state_is_full)
     read = start if ends is None else _within(start, ends, limits.offsets)
     if limits.wants_sample(offsets_between(start, read), len(read)):
-        return time, Sample()
+        return time, Sample(begin)
     end = {**begun, **read}
     move, until_ms = _move(time, end, ends, now_ms)
     if end == begun and move is None:

@@ -49,7 +49,8 @@ def begins(time: LaneTime, end: Positions) -> dict[InputPartition, Offset]:
 def seen(ends: Ends | None, time: LaneTime) -> Ends | None:
     """The ends up to which a fork reads: of what was taken over, the positions of its boundary.
 
-    The stable records of the same inputs are not read any more.
+    The stable records of the same inputs are not read any more. Partitions whose records are not
+    answered are left out, as those of other inputs are.
     """
     if ends is None or not time.taken:
         return ends
@@ -58,9 +59,8 @@ def seen(ends: Ends | None, time: LaneTime) -> Ends | None:
         for at in time.positions
         if at.input in time.taken and at.topic == time.taken[at.input].stable
     }
-    there = {one.topic: dict(one.complete.positions) for one in time.taken.values()}
-    found = ends.without(stable)
-    return replace(found, by_topic={**found.by_topic, **there})
+    there = {one.topic: one.complete.positions for one in time.taken.values()}
+    return replace(ends, by_topic={**ends.by_topic, **there}).without({*stable, *time.silent})
 
 
 def _fits(time: LaneTime, one: TentativeInput, end: Positions) -> bool:

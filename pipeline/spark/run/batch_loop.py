@@ -20,7 +20,12 @@ from pipeline.network.boxes.shape import Shape, Stateless
 from pipeline.spark.batch.ports import BatchEngine, BatchInspector, BatchRows
 from pipeline.spark.query.lowered import Lowered
 from pipeline.spark.run.lane_planner import LanePlanner
-from pipeline.spark.run.planned_batch import plan_first_batch, plan_next_batch, withdraw_batch
+from pipeline.spark.run.planned_batch import (
+    plan_first_batch,
+    plan_next_batch,
+    rewrite_batch,
+    withdraw_batch,
+)
 from pipeline.spark.run.query_runner import StoppingError
 from pipeline.spark.run.steered_query import Answer
 
@@ -102,6 +107,8 @@ class BatchLoop:
         if number == 0:
             plan_first_batch(self.spark, folder, lowered, batch.end, watermark_ms, now_ms)
         else:
+            if batch.begin:  # only the query's own batches can begin beyond the last one
+                rewrite_batch(folder, marker.batch, lowered, {**marker.end, **batch.begin})
             plan_next_batch(folder, number, lowered, batch.end, watermark_ms, now_ms)
         self.sink.plan(batch)
 
@@ -154,7 +161,7 @@ class BatchLoop:
             self.sink.pass_on(what.event_ms)
             return
         try:
-            offsets = self.sample(self.planner.position)
+            offsets = self.sample({**self.planner.position, **what.begin})
         except (RetryError, UnavailableError) as error:
             _log.warning("the next records could not be sampled: %s", error)
             offsets = None

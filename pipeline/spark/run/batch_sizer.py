@@ -1,6 +1,7 @@
 """Batch sizer: samples the records to be read, so that no batch exceeds memory."""
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from brokers.kafka_interface import (
@@ -85,16 +86,32 @@ class BatchSizer:
 
 
 class BatchLimit:
-    """Batch size limit of a fragment; a sample is remembered for the latest positions."""
+    """Batch size limit of a fragment; a sample is remembered for the latest positions.
 
-    def __init__(self, sizer: BatchSizer, fragment: Fragment) -> None:
+    Args:
+        sizer: samples the records.
+        fragment: which reads them.
+        offered: topics that are read from a position on that is not known at first: at offset 0
+            nothing is sampled, since what is there may be gone.
+    """
+
+    def __init__(
+        self,
+        sizer: BatchSizer,
+        fragment: Fragment,
+        offered: AbstractSet[TopicName] = frozenset(),
+    ) -> None:
         self._sizer = sizer
+        self._offered = offered
         rows = fragment.traits.keeps is Keeps.ROWS
         self._most = JOINED_PER_BATCH if rows else RECORDS_PER_BATCH
         self._cached: tuple[Positions, int] | None = None
 
     def at(self, start: Positions) -> int:
         """The limit from some positions on; raises as `BatchSizer.records_at_once` does."""
+        start = {
+            at: offset for at, offset in start.items() if offset or at.topic not in self._offered
+        }
         if self._cached is None or self._cached[0] != start:
             sampled = self._sizer.records_at_once(start)
             if sampled is None:

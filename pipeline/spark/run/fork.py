@@ -149,13 +149,15 @@ class Fork:
         )
         admin = host.resolver.admin
         watch = watch_topics(admin, settings.fragment, settings.topic_ids)
+        sizer = BatchSizer(host.kafka, admin, host.clock)
+        offered = {one.topic for one in self._stable.tentative.values()}
         stop = self._stop
         query = LaneQuery(
             settings=settings,
             host=host,
             runner=QueryRunner(stop),
             planner=self._planner,
-            limit=BatchLimit(BatchSizer(host.kafka, admin, host.clock), settings.fragment),
+            limit=BatchLimit(sizer, settings.fragment, offered),
             write_job=write_job,
             topics=watch,
             reader=inputs.reader,
@@ -173,7 +175,7 @@ class Fork:
 
     def _lowered_again(self, inputs: LaneInputs, sink: TentativeSink) -> Lowered:
         """The plan with new schemas, to execute a batch again: from where it began."""
-        marker = sink.marker
+        marker = sink.begun
         lowered = inputs.lowered(self._settings, marker.sources)
         lowered = with_tentative(lowered, self._stable.tentative)
         end = marker.end

@@ -208,7 +208,7 @@ class LaneForks:
         if observed is None:
             return watch
         watch = look(watch, *observed, now_ms, self._upstreams.awaited)
-        self._held, self._watched = held(watch, observed[0]), watch
+        self._held, self._watched = held(watch), watch
         event = self._ended() or self._offered(observed[0])
         if event is None:
             event = next_event(self._phase, watch, self._held, self._availability, self._measured)

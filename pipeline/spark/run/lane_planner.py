@@ -258,7 +258,8 @@ class LanePlanner:
                 decision = self._decide(now_ms)
                 if isinstance(decision, Batch):
                     self._planned, self._cut = decision, None
-                    read = offsets_between(self._last.end, decision.end)
+                    start = {**self._last.end, **decision.begin}
+                    read = offsets_between(start, decision.end)
                     self._limits = self._limits.after(read)
                     self._last = LastBatch(decision.end, now_ms)
                     self.step.begin(Doing.BATCH)

@@ -73,7 +73,7 @@ class LaneWaits:
         before, until_ms = self._waits, time.read_until_ms
         if until_ms is None:
             return
-        self._waits = with_look(before, self._watch, held(self._watch, time), until_ms)
+        self._waits = with_look(before, self._watch, held(self._watch), until_ms)
         if self._waits.minutes is before.minutes:
             return
         found = usual_waits(self._waits)

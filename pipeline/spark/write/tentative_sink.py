@@ -15,6 +15,7 @@ from pipeline.ids import Millis
 from pipeline.lanes.batch import Written, next_marker
 from pipeline.lanes.gaps import withheld_ms
 from pipeline.markers.commit_marker import CommitMarker
+from pipeline.markers.positions import Positions
 from pipeline.network.boxes.shape import Shape
 from pipeline.spark.batch.ports import BatchEngine, BatchInspector, BatchPlans, BatchRows, Schemas
 from pipeline.spark.batch.results import Results
@@ -60,6 +61,7 @@ class TentativeSink:
         clock: Clock,
     ) -> None:
         self._marker = first
+        self._begin: Positions = {}
         self._shape = shape
         self._plans = plans
         self._schemas = schemas
@@ -71,10 +73,17 @@ class TentativeSink:
         """After the last batch."""
         return self._marker
 
+    @property
+    def begun(self) -> CommitMarker:
+        """The same, with the positions at which the present batch begins."""
+        return replace(self._marker, end={**self._marker.end, **self._begin})
+
     def plan(self, batch: Batch) -> None:
-        """Take in where a batch begins that does not go on where the last one ended."""
-        if batch.begin:
-            self._marker = replace(self._marker, end={**self._marker.end, **batch.begin})
+        """Take in where a batch begins that does not go on where the last one ended.
+
+        One that is planned anew may begin elsewhere.
+        """
+        self._begin = batch.begin
 
     def pass_on(self, boundary_ms: Millis) -> None:
         """Only a lane without state passes event time on, and has no fork.
@@ -97,7 +106,7 @@ class TentativeSink:
         started_s = self._clock.monotonic_s()
         table = rows.toArrow()
         facts = engine.batch_facts(batch, table)
-        last = self._marker
+        last = self.begun
         self._plans.executed(last, facts)
         if facts.unknown:
             unknown = inspector.unknown_schemas(last.end, facts.end)
@@ -121,4 +130,4 @@ class TentativeSink:
         )
         elapsed_ms = round(1000 * (self._clock.monotonic_s() - started_s))
         self._publish(ForkBatch(marker, results, elapsed_ms))
-        self._marker = marker
+        self._marker, self._begin = marker, {}

@@ -251,7 +251,7 @@ class Forks:
         """Do what is due."""
         at_ms = SteadyMillis(now)
         self.watch = look(self.watch, self.stable.time, self.stable.ends, at_ms, self.awaited())
-        found = held(self.watch, self.stable.time)
+        found = held(self.watch)
         happened = self.offered()
         if happened is None:
             happened = next_event(self.phase, self.watch, found, self.availability, HOW)

@@ -159,17 +159,17 @@ def test_results_are_held_since_the_fastest_partition_has_passed_them() -> None:
     """Not since it passed anything: a window that has not ended holds nothing."""
     open_one, ended = running((18, 5), 9), running((30, 5), 9)
     watch = watched([(0, open_one), (300, open_one)])
-    assert held(watch, open_one) is None
+    assert held(watch) is None
     watch = look(watch, ended, all_read(later(600)), later(600))
     watch = look(watch, ended, all_read(later(900)), later(900))
-    assert held(watch, ended) == Held(later(600), 300, 300, Millis(29), frozenset({at(SOON, 1)}))
+    assert held(watch) == Held(later(600), 300, 300, Millis(29), frozenset({at(SOON, 1)}))
 
 
 def test_results_are_held_since_the_same_moment_however_long_it_lasts() -> None:
     """Moments before, at which nothing would have been released, do not take its place."""
     times = [(ms, running((12 + ms // 100, 5), 9)) for ms in range(0, 20_000, 100)]
     watch = watched(times)
-    found = held(watch, times[-1][1])
+    found = held(watch)
     assert found is not None
     assert found.since_ms == later(800), "the window that ends at 20 was passed then"
 
@@ -177,14 +177,14 @@ def test_results_are_held_since_the_same_moment_however_long_it_lasts() -> None:
 def test_nothing_is_held_once_it_is_in_force() -> None:
     """The moments of what was released are forgotten."""
     watch = watched([(0, running((30, 5), 9)), (500, running((30, 30), 29))])
-    assert held(watch, running((30, 30), 29)) is None
+    assert held(watch) is None
     assert watch.moments == ()
 
 
 def test_a_partition_that_is_a_little_behind_holds_nothing_back_that_it_has_passed() -> None:
     """The other one has gone on: only what comes after counts, and it is young."""
     watch = watched([(0, running((30, 5), 9)), (800, running((50, 35), 9))])
-    found = held(watch, running((50, 35), 9))
+    found = held(watch)
     assert found is not None
     assert (found.since_ms, found.event_ms) == (later(800), 49)
 
@@ -196,18 +196,18 @@ def test_nothing_counts_while_a_lane_is_behind() -> None:
     watch = look(Watch(BOUND_MS), time, unread, START_MS)
     for ms in (500, LEVEL_LEAST_MS + 1):
         watch = look(watch, time, replace(unread, read_at_ms=later(ms)), later(ms))
-    found = held(watch, time)
+    found = held(watch)
     assert found is not None
     assert (found.since_ms, found.counts_ms) == (START_MS, None)
     level = replace(time, positions=positions(SOON, 5, 9))
     at_ms = later(LEVEL_LEAST_MS + 500)
     watch = look(watch, level, replace(unread, read_at_ms=at_ms), at_ms)
-    found = held(watch, level)
+    found = held(watch)
     assert found is not None
     assert (found.since_ms, found.counts_ms) == (START_MS, 0)
     at_ms = SteadyMillis(at_ms + 400)
     watch = look(watch, level, all_read(at_ms, 5, 9), at_ms)
-    found = held(watch, level)
+    found = held(watch)
     assert found is not None
     assert (found.for_ms, found.counts_ms) == (LEVEL_LEAST_MS + 900, 400)
 
@@ -218,12 +218,12 @@ def test_what_a_batch_may_bring_is_not_known_to_be_missing() -> None:
     watch = look(watched([(0, time)]), time, all_read(later(100)), later(100))
     for ms in (500, 900):
         watch = look(watch, time, replace(unread, read_at_ms=later(ms)), later(ms))
-    found = held(watch, time)
+    found = held(watch)
     assert found is not None
     assert found.for_ms == 100
     read = replace(time, positions=positions(SOON, 5, 9), read_until_ms=later(700))
     newer = all_read(later(950), 5, 11)
-    found = held(look(watch, read, newer, later(950)), read)
+    found = held(look(watch, read, newer, later(950)))
     assert found is not None
     assert found.for_ms == 700
 
@@ -236,7 +236,7 @@ def test_a_partition_without_an_answer_does_not_make_a_lane_behind() -> None:
         gone = replace(all_read(later(ms)), by_topic={SOON.topic: {0: Offset(5)}})
         watch = look(watch, time, gone, later(ms))
     assert watch.level_ms == later(100)
-    found = held(watch, time)
+    found = held(watch)
     assert found is not None
     assert found.causes == {at(SOON, 1)}
 
@@ -298,7 +298,7 @@ def test_what_is_held_would_be_released(shape: Shape, progress: int) -> None:
     time = running((progress, 5), 9, shape=shape)
     watch = look(look(Watch(BOUND_MS), time, all_read(), START_MS), time, all_read(), later(1))
     move = next_move(shape, time.release, StreamBoundary(Millis(progress - 1)))
-    assert (held(watch, time) is not None) == (move is not None and move.to_ms > 9)
+    assert (held(watch) is not None) == (move is not None and move.to_ms > 9)
 
 
 # --- what writers of derived inputs hold back -----------------------------------------------------
@@ -320,7 +320,7 @@ def test_what_a_writer_holds_back_is_wanted_since_it_is_there() -> None:
     assert watch.moments == (Since(Millis(25), later(-300)),)
     more = {SPEED.stream: (Since(Millis(19), later(-800)), Since(Millis(25), later(-300)))}
     watch = look(Watch(BOUND_MS), found.time, found.ends, later(0), more)
-    seen = held(watch, found.time)
+    seen = held(watch)
     assert seen is not None
     assert (seen.event_ms, seen.for_ms) == (Millis(19), 800)
     assert seen.causes == {at(SPEED, 0), at(SPEED, 1)}
@@ -331,10 +331,10 @@ def test_a_boundary_that_was_read_is_not_missing() -> None:
     found = reading(9)
     awaited = {SPEED.stream: (Since(Millis(19), later(-800)),)}
     watch = look(Watch(BOUND_MS), found.time, found.ends, later(0), awaited)
-    assert held(watch, found.time) is not None
+    assert held(watch) is not None
     found = promising(found, 19, 5, 5)
     watch = look(watch, found.time, found.ends, later(50), awaited)
-    assert held(watch, found.time) is None
+    assert held(watch) is None
 
 
 def test_without_a_word_of_its_writer_a_derived_input_is_not_missing() -> None:
@@ -342,4 +342,4 @@ def test_without_a_word_of_its_writer_a_derived_input_is_not_missing() -> None:
     found = reading(9)
     watch = look(Watch(BOUND_MS), found.time, found.ends, later(0))
     assert watch.moments == ()
-    assert held(watch, found.time) is None
+    assert held(watch) is None

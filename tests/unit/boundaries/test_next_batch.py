@@ -105,6 +105,15 @@ def test_a_batch_that_is_much_larger_than_the_last_ones_needs_a_sample() -> None
     assert unanswered.decision == Batch(positions(CARS, 60_000, 60_000), None)
 
 
+def test_what_was_sampled_is_read_although_small_partitions_add_to_it() -> None:
+    """Else it would be sampled again and again."""
+    ends = ends_of((CARS, (1_000_000_000, 1)), (SPEED, (1,)))
+    start = marker({**positions(CARS, 0, 0), **positions(SPEED, 0)})
+    found = situation(start, CARS, SPEED, ends=ends)
+    found = replace(found, limits=Limits(400_000).sampled(400_000))
+    assert found.decision == Batch({**positions(CARS, 399_999, 1), **positions(SPEED, 1)}, None)
+
+
 def test_many_partitions_are_read_whatever_the_limit() -> None:
     """Each gets one offset at least, so a sample would change nothing."""
     many = [Offset(0)] * 6_000

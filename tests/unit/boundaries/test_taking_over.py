@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.boundaries.derived import PendingBoundary
 from pipeline.boundaries.lane_time import Steered
-from pipeline.boundaries.next_batch import Batch, Wait
+from pipeline.boundaries.next_batch import Batch, Limits, Sample, Wait
 from pipeline.boundaries.tentative_input import TentativeInput
 from pipeline.ids import BatchId, Millis, Offset, TopicName
 from pipeline.markers.positions import InputPartition
@@ -78,6 +78,30 @@ def test_it_goes_on_to_the_next_boundary() -> None:
     found = steered(found, offer(19, 39, 12, 9))
     expected = {**positions(SPEED, 3, 4), **tentative(12, 9)}
     assert found.decision == Batch(expected, Millis(39))
+
+
+def test_what_does_not_answer_is_not_read() -> None:
+    """As of stable inputs; event time waits for it."""
+    found = steered(fork(), offer(19, 29, 8, 9))
+    silent = {(TENTATIVE, 1): found.now}
+    found = replace(found, time=replace(found.time, silent=silent))
+    expected = {**positions(SPEED, 3, 4), **tentative(8, 6)}
+    assert found.decision == Batch(expected, None, tentative(5, 6))
+
+
+def test_much_is_sampled_where_it_begins() -> None:
+    """Not at what was before in the tentative topic, which may be gone."""
+    found = steered(fork(), offer(19, 29, 90_000, 9))
+    found = replace(found, limits=Limits(100_000))
+    assert found.decision == Sample(tentative(5, 6))
+
+
+def test_with_a_full_state_it_reads_what_lets_event_time_move() -> None:
+    """Its only input is not behind another one, so nothing is read."""
+    found = steered(fork(), offer(19, 29, 8, 9))
+    found = replace(found, limits=Limits(100, state_is_full=True))
+    time, decision = found.decided
+    assert (time.is_full, decision) == (True, Wait())
 
 
 @pytest.mark.parametrize("why", ["another cut", "a later record", "in a batch", "partitions"])

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pipeline.boundaries.derived import PendingBoundary
 from pipeline.boundaries.ends import Ends
 from pipeline.boundaries.lane_time import writer_of
-from pipeline.boundaries.next_batch import Batch, Limits, PassOn
+from pipeline.boundaries.next_batch import Batch, Limits, PassOn, Sample
 from pipeline.clock import steady_ms
 from pipeline.errors import MedusaError, RetryError
 from pipeline.ids import Epoch, Millis, Offset, StreamName
@@ -73,12 +73,12 @@ class Script(LanePlanner):
     """A planner that plans what a test says; each plan takes so many seconds."""
 
     def __init__(
-        self, clock: TwinClock, plans: list[Batch | PassOn | None], takes_s: float
+        self, clock: TwinClock, plans: list[Batch | PassOn | Sample | None], takes_s: float
     ) -> None:
         super().__init__(lane(SPEED), clock, lambda _: None)
         self._plans, self._takes_s, self._passing = plans, takes_s, clock
 
-    def next(self, within_s: float | None = None) -> Batch | PassOn | None:
+    def next(self, within_s: float | None = None) -> Batch | PassOn | Sample | None:
         """The next plan."""
         del within_s
         self._passing.sleep(self._takes_s)
@@ -174,6 +174,19 @@ def test_a_batch_that_was_cut_is_planned_so(folder: Path) -> None:
         Batch(positions(SPEED, 4), Millis(19)),
         Batch(positions(SPEED, 5), None),
     ]
+
+
+def test_a_first_batch_may_begin_beyond_the_end_of_the_last_one(folder: Path) -> None:
+    """As that of a fork whose plan was withdrawn; the checkpoint says where the query begins."""
+    batch, clock = Batch(positions(SPEED, 9), None, positions(SPEED, 7)), TwinClock()
+    begin = marker(positions(SPEED, 3), batch=4, eviction_ms=10)
+    sampled = Sample(positions(SPEED, 7))
+    lane_ = Between(begin, script=Script(clock, [sampled, batch], 0.1), clock=clock)
+    lane_.loop.begin(Leaves(), folder, LIMITS, planned=False)
+    _, _, before = (folder / "offsets" / "4").read_text().splitlines()
+    assert json.loads(before) == {SPEED.topic: {"0": 7}}
+    assert planned(folder) == (10, {SPEED.topic: {"0": 9}})
+    assert lane_.sampled == [positions(SPEED, 7)]
 
 
 @pytest.mark.parametrize(("fits", "end"), [(7_000, 7_003), (RetryError("busy"), 20_003)])

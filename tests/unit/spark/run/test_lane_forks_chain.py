@@ -12,12 +12,10 @@ from pipeline.boundaries.tentative_input import TentativeInput
 from pipeline.ids import Millis, Offset, StreamName, TopicId, TopicName
 from pipeline.lanes.fork_phases import ForkPhase
 from pipeline.spark.run import lane_forks
-from pipeline.spark.run.lane_forks import new_forks
-from pipeline.spark.run.lane_planner import LanePlanner
 from pipeline.spark.run.upstreams import Upstreams
 from pipeline.spark.write.tentative_sink import ForkBatch
 from pipeline.tentative.progress import Progress, progress_of
-from tests.unit.spark.run.fork_world import FakeFork, World
+from tests.unit.spark.run.fork_world import FakeFork, World, forks_of
 from tests.unit.spark.run.test_lane_settings import settings
 
 TAKEN = TentativeInput(
@@ -49,9 +47,7 @@ def read_by_forks() -> World:
     output = replace(world.fragment.output, tentative=True)
     world.fragment = replace(world.fragment, output=output)
     lane = replace(settings(None), fragment=world.fragment, topic_ids={world.output: world.id})
-    found = new_forks(lane, world.host, cast("LanePlanner", world.planner))
-    assert found is not None
-    world.forks = found
+    world.forks = forks_of(lane, world.host, world.planner)
     world.forks._keep(world.marker(0, None))
     return world
 

@@ -11,14 +11,15 @@ from pipeline.boundaries.ends import Ends
 from pipeline.boundaries.lane_time import STABLE, LaneTime, Steered, writer_of
 from pipeline.boundaries.next_batch import Batch, Limits, PassOn, Sample
 from pipeline.boundaries.profile import DerivedInput, ExternalInput
+from pipeline.boundaries.tentative_input import TentativeInput
 from pipeline.clock import steady_ms
 from pipeline.errors import BrokenInvariantError
 from pipeline.heartbeats.steps import Doing
-from pipeline.ids import BatchId, Epoch, Millis, Offset, SteadyMillis
+from pipeline.ids import BatchId, Epoch, Millis, Offset, SteadyMillis, TopicName
 from pipeline.lanes.batch import BatchFacts
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.cut import Cut
-from pipeline.markers.positions import Positions
+from pipeline.markers.positions import InputPartition, Positions
 from pipeline.network.boxes.shape import Joined, Shape, Windowed
 from pipeline.network.boxes.windows import TumblingWindow
 from pipeline.spark.run.lane_planner import REPORT_MS, LanePlanner
@@ -335,6 +336,36 @@ def test_event_time_does_not_pass_the_limit_of_a_fork() -> None:
     lane_.planner.steer(Steered(away, Millis(9)))
     lane_.answer(STRICT_CARS, 4, 5)
     assert lane_.next() == Batch(positions(STRICT_CARS, 4, 5), None)
+
+
+def test_a_batch_that_begins_elsewhere_is_as_large_as_what_it_reads() -> None:
+    """Not as all that was in the topic before: then what follows would count as sampled."""
+    topic = TopicName("tolls.speed.tentative")
+
+    def there(offset: int) -> Positions:
+        return {InputPartition(SPEED.stream, topic, 0): Offset(offset)}
+
+    def offered(end: int) -> Steered:
+        complete = PendingBoundary(Millis(19_999), {0: Offset(end)})
+        begin, cut_ms = {0: Offset(1_000_000)}, Millis(9_999)
+        return Steered(
+            tentative=(
+                TentativeInput(SPEED.stream, SPEED.topic, topic, "2.1", cut_ms, begin, complete),
+            )
+        )
+
+    start = marker({**positions(SPEED, 3), **there(0)}, eviction_ms=10_000)
+    lane_ = Planning(SPEED, start=start, shape=TEN)
+    lane_.planner.begin_query(start, Limits(100_000))
+    lane_.promise(9_999, 3)
+    lane_.answer(SPEED, 3)
+    lane_.planner.steer(offered(1_000_004))
+    expected = Batch({**positions(SPEED, 3), **there(1_000_004)}, Millis(19_999), there(1_000_000))
+    assert lane_.next() == expected
+    executed_ = replace(start, batch=BatchId(0), end=expected.end, eviction_ms=Millis(20_000))
+    lane_.planner.finished(executed_, 1)
+    lane_.planner.steer(offered(1_050_000))
+    assert lane_.next() == Sample()
 
 
 def test_a_lane_can_be_steered_before_it_begins() -> None:

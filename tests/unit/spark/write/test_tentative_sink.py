@@ -123,9 +123,19 @@ def test_a_fork_passes_no_event_time_on() -> None:
 
 
 def test_a_batch_may_begin_beyond_the_end_of_the_last_one() -> None:
-    """The marker of the fork has no gap: it says where the batch begins."""
+    """Its marker has no hole: it says where the batch began."""
     fork = Fork()
     fork.sink.plan(Planned({AT: Offset(9)}, None, {AT: Offset(7)}))
-    assert fork.sink.marker.end[AT] == 7
+    assert (fork.sink.begun.end[AT], fork.sink.marker) == (7, fork.first)
     fork.write(Batch(facts(0, 9)))
     assert (fork.sink.marker.start[AT], fork.sink.marker.end[AT]) == (7, 9)
+    assert fork.sink.begun == fork.sink.marker
+
+
+def test_a_batch_that_is_planned_anew_begins_where_its_new_plan_says() -> None:
+    """The first plan was withdrawn, since its records could not be read."""
+    fork = Fork()
+    fork.sink.plan(Planned({AT: Offset(9)}, None, {AT: Offset(7)}))
+    fork.sink.plan(Planned({AT: Offset(4)}, None))
+    fork.write(Batch(facts(0, 4)))
+    assert fork.sink.marker.start == fork.first.end
