@@ -1,6 +1,7 @@
 """Commands of participants, contracts and ledgers, for two participants on one catalog."""
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -32,9 +33,11 @@ def now_ms() -> int:
     return SystemClock().now_ms()
 
 
+@cache  # the minute may end within a test
 def begin() -> Millis:
     """A begin of the contract such that some periods are over."""
-    return Millis(now_ms() - now_ms() % PERIOD_MS - 5 * PERIOD_MS)
+    now = now_ms()
+    return Millis(now - now % PERIOD_MS - 5 * PERIOD_MS)
 
 
 @pytest.fixture
