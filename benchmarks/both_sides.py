@@ -166,6 +166,21 @@ class Lane:
             consumer.close()
 
 
+def written_document(stack: Stack, run: Run) -> str:
+    """Write the network of Medusa's side, with the topics of the run; returns the file's name."""
+    text = (HERE / "kinds" / f"{run.kind}.yaml").read_text(encoding="utf-8")
+    for before, after in (
+        (f"network: bench_{run.kind}", f"network: {run.network}"),
+        *((f"topic: {topic}", f"topic: {topic}-{run.name}") for topic in SOURCES),
+        ("topic: bench-results", f"topic: {run.target}"),
+        ("topic: bench-rest", f"topic: {rest_of(run.target)}"),
+    ):
+        text = text.replace(before, after)
+    file = f"{run.name}.yaml"
+    (stack.folder / file).write_text(text, encoding="utf-8")
+    return file
+
+
 @contextmanager
 def running(stack: Stack, node: PlainNode, run: Run) -> Iterator[None]:
     """Run one side during the block."""
@@ -177,16 +192,7 @@ def running(stack: Stack, node: PlainNode, run: Run) -> Iterator[None]:
         finally:
             node.tell()
         return
-    text = (HERE / "kinds" / f"{run.kind}.yaml").read_text(encoding="utf-8")
-    for before, after in (
-        (f"network: bench_{run.kind}", f"network: {run.network}"),
-        *((f"topic: {topic}", f"topic: {topic}-{run.name}") for topic in SOURCES),
-        ("topic: bench-results", f"topic: {run.target}"),
-        ("topic: bench-rest", f"topic: {rest_of(run.target)}"),
-    ):
-        text = text.replace(before, after)
-    (stack.folder / f"{run.name}.yaml").write_text(text, encoding="utf-8")
-    with our_side(stack, f"{run.name}.yaml", run.network):
+    with our_side(stack, written_document(stack, run), run.network):
         yield
 
 
