@@ -30,6 +30,7 @@ from pipeline.planner.plan import Fragment, Plan
 from pipeline.system_clock import SystemClock
 from schemas import codec, wire
 from schemas.client import RegistryClient
+from tests.faults.complete import lacking_of
 from tests.faults.history import Sent
 from tests.faults.judge import Decode, History
 from tests.faults.nodes import STORE, Node, node_settings
@@ -313,26 +314,26 @@ class World:
         """
         since_ms = time.time_ns() // 1_000_000
 
+        lacking: list[str] = []
+
         def complete() -> bool:
             self.supervise()
             self._check_lanes(since_ms)
             ends = self.admin.end_offsets(
                 {source.topic for f in running.plan.fragments for source in f.inputs}
             )
-            return all(
-                (marker := running.marker(fragment)) is not None
-                and marker.boundary_ms is not None
-                and marker.boundary_ms >= until_ms
-                and all(
-                    offset >= ends.get(at.topic, {}).get(at.partition, 0)
-                    for at, offset in marker.end.items()
-                    if at.topic in {source.topic for source in fragment.inputs}
-                )
+            lacking[:] = [
+                text
                 for fragment in running.plan.fragments
-            )
+                for text in lacking_of(fragment, running.marker(fragment), ends, until_ms)
+            ]
+            return not lacking
 
         what = f"all of {running.network} is computed"
-        self.wait(complete, what, COMPLETE_WITHIN_S, running.progress)
+        try:
+            self.wait(complete, what, COMPLETE_WITHIN_S, running.progress)
+        except RunFailedError as error:
+            raise RunFailedError("\n".join((str(error), *lacking))) from error
 
     def supervise(self) -> None:
         """Restart the node if it has exited by itself."""
