@@ -18,7 +18,10 @@ from pipeline.markers.positions import InputPartition, Positions
 from pipeline.network.boxes.shape import Stateless
 
 TRUSTED_LEAST: Final = 5_000
-"""So many offsets are read at once whatever the size of their records."""
+"""So many offsets are read at once without a sample of these, if others were sampled before."""
+TRUSTED_FIRST: Final = 45
+"""The same before the first sample: records of a megabyte, the largest unless Kafka is configured
+otherwise, that a batch may hold."""
 CUT_MOST: Final = 16
 """After so many batches in a row that the limit has cut, the next records are sampled again: they
 may be smaller by now."""
@@ -36,6 +39,7 @@ class Limits:
         trusted: a batch of more offsets needs a new sample: its records may be larger than those
             of the batches before.
         cut: the number of batches in a row that the limit has cut since the last sample.
+        least: the minimum of `trusted`.
     """
 
     offsets: int
@@ -43,11 +47,21 @@ class Limits:
     state_is_full: bool = False
     trusted: int = TRUSTED_LEAST
     cut: int = 0
+    least: int = TRUSTED_LEAST
+
+    def before_samples(self) -> "Limits":
+        """The same limits, while the size of no record is known."""
+        return replace(self, trusted=TRUSTED_FIRST, least=TRUSTED_FIRST)
 
     def sampled(self, offsets: int | None) -> "Limits":
-        """After the next records were sampled, of which so many fit; None: there was no answer."""
-        offsets = self.offsets if offsets is None else offsets
-        return replace(self, offsets=offsets, trusted=max(TRUSTED_LEAST, offsets), cut=0)
+        """After the next records were sampled, of which so many fit; None: there was no answer.
+
+        Then the next batches are as large as is trusted, and a later one is sampled again.
+        """
+        if offsets is None:
+            return replace(self, offsets=min(self.offsets, self.trusted), cut=0)
+        trusted = max(TRUSTED_LEAST, offsets)
+        return replace(self, offsets=offsets, trusted=trusted, cut=0, least=TRUSTED_LEAST)
 
     def after(self, read: int) -> "Limits":
         """After a batch of so many offsets: one of twice as many needs no sample.
@@ -55,7 +69,7 @@ class Limits:
         A larger one does after a while, since records may have become larger. Partitions get whole
         shares of the limit, which are more than half of it together.
         """
-        trusted = max(TRUSTED_LEAST, 2 * read, self.trusted // 2)
+        trusted = max(self.least, 2 * read, self.trusted // 2)
         return replace(self, trusted=trusted, cut=self.cut + 1 if 2 * read >= self.offsets else 0)
 
     def wants_sample(self, read: int, partitions: int) -> bool:

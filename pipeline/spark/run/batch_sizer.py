@@ -13,6 +13,7 @@ from brokers.kafka_interface import (
     TopicAdmin,
 )
 from brokers.records import Ends, KafkaRecord
+from pipeline.boundaries.next_batch import Limits
 from pipeline.clock import Clock, Deadline
 from pipeline.ids import TopicName
 from pipeline.lanes.batch_size import (
@@ -106,6 +107,11 @@ class BatchLimit:
         rows = fragment.traits.keeps is Keeps.ROWS
         self._most = JOINED_PER_BATCH if rows else RECORDS_PER_BATCH
         self._cached: tuple[Positions, int] | None = None
+
+    def limits(self, start: Positions, pace_ms: int) -> Limits:
+        """The limits of batches from some positions on; raises as `at` does."""
+        limits = Limits(self.at(start), pace_ms)
+        return limits.before_samples() if self._cached is None else limits
 
     def at(self, start: Positions) -> int:
         """The limit from some positions on; raises as `BatchSizer.records_at_once` does."""

@@ -44,12 +44,10 @@ REPORT_MS: Final = 500
 
 
 class LeftOut(Enum):
-    """Why partitions are not read."""
+    """Why partitions are not read, besides that their records are not answered."""
 
     UNCHECKED = "unchecked"
     """It is not checked yet whether they still have what was read of them."""
-    SILENT = "silent"
-    """Their ends are answered, their records are not."""
     STEERED = "steered"
     """A fork goes on without them."""
 
@@ -203,17 +201,20 @@ class LanePlanner:
             since_ms: since when each of them is silent (steady time).
         """
         with self._changed:
-            self._leave_out(LeftOut.SILENT, frozenset(since_ms))
             self._silent = since_ms
+            self._leave_out_of_ends()
             self._set(lambda time: replace(time, silent=since_ms))
 
     def _leave_out(self, why: LeftOut, places: frozenset[Place]) -> None:
         self._reasons[why] = places
+        self._leave_out_of_ends()
+
+    def _leave_out_of_ends(self) -> None:
         self._ends = None if self._ends is None else self._ends.without(self._left_out)
 
     @property
     def _left_out(self) -> frozenset[Place]:
-        return frozenset[Place]().union(*self._reasons.values())
+        return frozenset(self._silent).union(*self._reasons.values())
 
     def written(self, places: frozenset[Place]) -> EndsByTopic:
         """The ends of all records of some partitions, as answered since they are unchecked."""
@@ -286,10 +287,13 @@ class LanePlanner:
         return decision
 
     def _decide_cut(self, cut: Batch, now_ms: SteadyMillis) -> Decision:
-        """The batch that was cut, once all partitions that it reads are checked."""
+        """The batch that was cut, once all partitions that it reads are checked.
+
+        Also if one of them is silent: no other batch may come before it, so it is tried again.
+        """
         start = self._last.end
         read = {(at.topic, at.partition) for at, end in cut.end.items() if end != start.get(at)}
-        if read & self._left_out:
+        if read & self._reasons.get(LeftOut.UNCHECKED, frozenset()):
             return Wait()
         self._set(partial(_replaced, again(self._running, cut, now_ms)))
         self._log.info("the next batch is executed as it was cut: %s", cut)

@@ -3,15 +3,15 @@
 import logging
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, repeat
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, NoReturn, Protocol
 
 from pyspark.sql import DataFrame
 
-from pipeline.boundaries.next_batch import Limits
 from pipeline.errors import MedusaError
 from pipeline.ids import BatchId
 from pipeline.markers.positions import Positions
@@ -126,31 +126,46 @@ class LaneQuery:
             StoppingError: the lane was stopped.
             MedusaError: the query or the writing of a batch failed.
         """
-        fragment, kafka, clock = self.settings.fragment, self.host.kafka, self.host.clock
-        silent = SilentPartitions(kafka, self.planner, clock, self._label)
-        self.planner.silent({})
+        host, planner = self.host, self.planner
+        with closing(SilentPartitions(host.kafka, planner, host.clock, self._label)) as silent:
+            planner.silent({})
 
-        def watch() -> None:
-            self.watch()
-            silent.poll()
+            def watch() -> None:
+                self.watch()
+                silent.poll()
 
-        loop = BatchLoop(
-            planner=self.planner,
-            sink=sink,
-            shape=fragment.shape,
-            spark=self.host.spark,
-            clock=clock,
-            stop=self.stop,
-            watch=watch,
-            sample=self.limit.at,
-        )
+            loop = BatchLoop(
+                planner=planner,
+                sink=sink,
+                shape=self.settings.fragment.shape,
+                spark=host.spark,
+                clock=host.clock,
+                stop=self.stop,
+                watch=watch,
+                sample=self.limit.at,
+            )
+            begun = _Run(folder, sink, loop.answer, watch)
+            self._run_batches(lowered, begun, loop, silent, planned=planned, running=running)
+
+    def _run_batches(
+        self,
+        lowered: Lowered,
+        run: _Run,
+        loop: BatchLoop,
+        silent: SilentPartitions,
+        *,
+        planned: bool,
+        running: RunningQuery | None,
+    ) -> NoReturn:
+        """Run the query, and again without partitions whose records are not answered."""
+        sink, folder, withdrawn = run.sink, run.folder, 0
         planned = planned or running is not None  # one that runs asks for its next batch
-        limits, withdrawn = Limits(self.limit.at(sink.marker.end), fragment.pace_ms), 0
+        limits = self.limit.limits(sink.marker.end, self.settings.fragment.pace_ms)
         while True:
             loop.begin(lowered, folder, limits, planned=planned)
             last = sink.marker.batch
             try:
-                self._run(lowered, _Run(folder, sink, loop.answer, watch), running)
+                self._run(lowered, run, running)
             except UnreadableError as error:
                 withdrawn = withdrawn + 1 if sink.marker.batch == last else 1
                 if withdrawn > WITHDRAWN_MAX or not loop.withdraw(folder):

@@ -5,7 +5,6 @@ Such as those of a broker that answers from memory and whose disk hangs, or that
 
 import logging
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Final
 
 from brokers.kafka_interface import (
@@ -13,11 +12,13 @@ from brokers.kafka_interface import (
     Isolation,
     KafkaCluster,
     Place,
+    RecordReader,
 )
+from brokers.records import Ends
 from pipeline.clock import Clock, Deadline, steady_ms
 from pipeline.errors import MedusaError
-from pipeline.ids import Offset, SteadyMillis, TopicName
-from pipeline.markers.positions import Positions
+from pipeline.ids import Offset, SteadyMillis
+from pipeline.markers.positions import InputPartition, Positions, by_topic
 from pipeline.spark.run.lane_planner import LanePlanner
 
 WITHIN_S: Final = 2.0
@@ -36,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class SilentPartitions:
-    """The silent partitions of one lane. Not thread-safe.
+    """The silent partitions of one lane. Not thread-safe; to be closed.
 
     Args:
         kafka: to read them.
@@ -50,72 +51,103 @@ class SilentPartitions:
     clock: Clock
     label: str
     _since_ms: dict[Place, SteadyMillis] = field(default_factory=dict)
-    _from: dict[Place, Offset] = field(default_factory=dict)
-    _looked_ms: int = 0
+    _from: dict[InputPartition, Offset] = field(default_factory=dict)
+    _reader: RecordReader | None = None
+    _asked_ms: int = 0
     _pause_ms: int = AGAIN_MS
 
     def find(self, start: Positions, end: Positions) -> None:
         """After a batch could not be read: leave out those of its partitions that are silent.
 
+        If Kafka does not answer at all, only those are left out that were before.
+
         Args:
             start: where it began.
             end: where it was to end.
         """
-        read = {at: start[at] for at, to in end.items() if to > start.get(at, to)}
-        asked = {(at.topic, at.partition): offset for at, offset in read.items()}
-        silent = self._silent(asked)
-        now_ms = steady_ms(self.clock)
-        self._since_ms |= {place: self._since_ms.get(place, now_ms) for place in silent}
-        self._from |= {place: asked[place] for place in silent}
-        self._pause_ms = AGAIN_MS
-        self._set()
+        asked = {at: start[at] for at, to in end.items() if to > start.get(at, to)}
+        deadline = Deadline.after(self.clock, WITHIN_S, "asking for records")
+        try:
+            self._ask(asked)
+            while asked and not deadline.passed:
+                asked = self._unanswered(asked, min(_POLL_S, deadline.remaining_s()))
+        except MedusaError as error:  # also of a partition that has answered, by an error
+            self._failed(error)
+            return
+        self._pause_ms, self._asked_ms = AGAIN_MS, steady_ms(self.clock)
+        self._leave_out({**self._from, **asked})
 
     def poll(self) -> None:
-        """Ask those that are left out again, now and then; they are read on if they answer."""
-        now_ms = steady_ms(self.clock)
-        if not self._since_ms or now_ms - self._looked_ms < self._pause_ms:
+        """Read on those that answer by now. Does not wait.
+
+        Now and then all are asked again, by another reader: there may be a new leader, and the old
+        one may hang. Until then the last request remains open, for one that answers slowly.
+        """
+        if not self._from:
             return
-        self._pause_ms = min(2 * self._pause_ms, EVERY_MS)
-        silent = self._silent(self._from)
-        self._since_ms = {place: ms for place, ms in self._since_ms.items() if place in silent}
-        self._from = {place: offset for place, offset in self._from.items() if place in silent}
-        self._set()
-
-    def _set(self) -> None:
-        self._looked_ms = steady_ms(self.clock)
-        self.planner.silent(dict(self._since_ms))
-        where = ", ".join(f"{topic}/{partition}" for topic, partition in sorted(self._since_ms))
-        if where:
-            about = {"fragment": self.label}
-            _log.warning("no records are answered, and not read for now: %s", where, extra=about)
-
-    def _silent(self, asked: dict[Place, Offset]) -> frozenset[Place]:
-        """Those that answer nothing from their offsets on; none if Kafka does not answer at all."""
-        if not asked:
-            return frozenset()
-        places: dict[TopicName, dict[int, Offset]] = {}
-        for (topic, partition), offset in asked.items():
-            places.setdefault(topic, {})[partition] = offset
-        deadline = Deadline.after(self.clock, WITHIN_S, "asking for records")
-        unanswered = set(asked)
-        open_reader = partial(
-            self.kafka.reader,
-            _READ_S,
-            isolation=Isolation.UNCOMMITTED,
-            fetch_wait_ms=FETCH_WAIT_RANGE_MS,
-        )
+        now_ms = steady_ms(self.clock)
         try:
-            with open_reader() as reader:
-                reader.assign(places)
-                while unanswered and not deadline.passed:
-                    reader.poll(min(_POLL_S, deadline.remaining_s()), _RECORDS)
-                    at = reader.positions
-                    unanswered = {
-                        (topic, part)
-                        for topic, part in unanswered
-                        if at[topic][part] == asked[topic, part]
-                    }
-        except MedusaError as error:  # also of a partition that has answered, by an error
-            _log.warning("silent partitions could not be found: %s", error)
-            return frozenset()
-        return frozenset(unanswered)
+            if now_ms - self._asked_ms >= self._pause_ms:
+                self._pause_ms, self._asked_ms = min(2 * self._pause_ms, EVERY_MS), now_ms
+                self._ask(self._from)
+            unanswered = self._unanswered(self._from, 0.0)
+        except MedusaError as error:
+            self._failed(error)
+            return
+        if unanswered.keys() != self._from.keys():
+            self._leave_out(unanswered)
+
+    def close(self) -> None:
+        """Close the reader; what is left out remains so."""
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+
+    def _leave_out(self, silent: Positions) -> None:
+        now_ms = steady_ms(self.clock)
+        places = sorted({(at.topic, at.partition) for at in silent})
+        self._from = dict(silent)
+        self._since_ms = {place: self._since_ms.get(place, now_ms) for place in places}
+        self.planner.silent(dict(self._since_ms))
+        about = {"fragment": self.label}
+        if not places:
+            self.close()
+            _log.info("all partitions answer with records, and are read on", extra=about)
+            return
+        where = ", ".join(f"{topic}/{partition}" for topic, partition in places)
+        _log.warning("no records are answered, and not read for now: %s", where, extra=about)
+
+    def _ask(self, asked: Positions) -> None:
+        """Request the records at these positions, in connections of their own."""
+        self.close()
+        if not asked:
+            return
+        self._reader = self.kafka.reader(
+            _READ_S, isolation=Isolation.UNCOMMITTED, fetch_wait_ms=FETCH_WAIT_RANGE_MS
+        )
+        self._assign(asked)
+
+    def _unanswered(self, asked: Positions, within_s: float) -> dict[InputPartition, Offset]:
+        """Those without an answer; of the others nothing more is read."""
+        if self._reader is None:
+            return dict(asked)
+        self._reader.poll(within_s, _RECORDS)
+        here = self._reader.positions
+        left = {at: offset for at, offset in asked.items() if self._is_at(here, at, offset)}
+        if left.keys() != asked.keys():
+            self._assign(left)
+        return left
+
+    def _assign(self, asked: Positions) -> None:
+        if self._reader is not None:
+            self._reader.assign(by_topic(asked, {at.topic for at in asked}))
+
+    @staticmethod
+    def _is_at(here: Ends, at: InputPartition, offset: Offset) -> bool:
+        """Whether a reader has read nothing from this offset on."""
+        return here.get(at.topic, {}).get(at.partition, offset) <= offset
+
+    def _failed(self, error: MedusaError) -> None:
+        self.close()
+        about = {"fragment": self.label}
+        _log.warning("partitions could not be asked for records: %s", error, extra=about)

@@ -102,7 +102,21 @@ def test_a_batch_that_is_much_larger_than_the_last_ones_needs_a_sample() -> None
     sampled = replace(found, limits=limits.sampled(10_000))
     assert sampled.decision == Batch(positions(CARS, 5_000, 5_000), None)
     unanswered = replace(found, limits=limits.sampled(None))
-    assert unanswered.decision == Batch(positions(CARS, 60_000, 60_000), None)
+    assert unanswered.decision == Batch(positions(CARS, 2_500, 2_500), None)
+    later = limits.sampled(None)
+    for _ in range(CUT_MOST):
+        later = later.after(5_000)
+    assert replace(found, limits=later).decision == Sample()
+
+
+def test_before_the_first_sample_a_few_records_are_read_whatever_their_size() -> None:
+    """Of an empty topic nothing can be sampled; its first records may be of a megabyte each."""
+    limits = Limits(400_000).before_samples()
+    few = situation(marker(positions(CARS, 0, 0)), CARS, ends=ends_of((CARS, (20, 25))))
+    assert replace(few, limits=limits).decision == Batch(positions(CARS, 20, 25), None)
+    more = situation(marker(positions(CARS, 0, 0)), CARS, ends=ends_of((CARS, (20, 26))))
+    assert replace(more, limits=limits.after(1)).decision == Sample()
+    assert limits.sampled(400_000) == Limits(400_000).sampled(400_000)
 
 
 def test_what_was_sampled_is_read_although_small_partitions_add_to_it() -> None:

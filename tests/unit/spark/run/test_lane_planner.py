@@ -306,6 +306,14 @@ def test_a_batch_that_was_cut_waits_for_partitions_that_are_not_checked() -> Non
     assert lane_.next() == Batch(positions(CARS, 3, 5), None)
 
 
+def test_a_batch_that_was_cut_is_tried_again_although_a_partition_is_silent() -> None:
+    """No other batch may come before it; the lane starts again after a few tries."""
+    start = replace(marker(positions(CARS, 2, 5)), cut=Cut("1.5", positions(CARS, 3, 5), None, 1))
+    lane_ = Planning(CARS, start=start)
+    lane_.planner.silent({(CARS.topic, 0): SteadyMillis(7)})
+    assert lane_.next() == Batch(positions(CARS, 3, 5), None)
+
+
 # --- forks ----------------------------------------------------------------------------------------
 
 

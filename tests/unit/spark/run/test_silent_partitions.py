@@ -40,6 +40,14 @@ class Reader(MemoryReader):
         }
         super().assign(self._here)
 
+    def answer(self) -> None:
+        """Get the records that were awaited."""
+        self._here = {
+            topic: {**there, **self._waiting[topic]} for topic, there in self._here.items()
+        }
+        self._waiting = {topic: {} for topic in self._waiting}
+        super().assign(self._here)
+
     @property
     def positions(self) -> EndsOf:
         """Of all that is assigned."""
@@ -56,6 +64,7 @@ class Kafka(MemoryKafka):
         self.silent = frozenset(silent)
         self.away = False
         self.readers = 0
+        self.last: Reader | None = None
         create(self, CARS.topic, partitions=2)
         for partition in (0, 1):
             for _ in range(5):
@@ -75,6 +84,7 @@ class Kafka(MemoryKafka):
             raise UnavailableError("no broker answers")
         found = Reader(self, timeout_s, isolation)
         found.silent = self.silent
+        self.last = found
         return found
 
 
@@ -176,3 +186,44 @@ def test_without_any_answer_nothing_is_left_out() -> None:
     world.kafka.away = True
     world.silent.find(READ.end, THERE)
     assert world.planned() == (4, 5)
+
+
+def test_what_is_left_out_remains_so_while_kafka_does_not_answer() -> None:
+    """It says nothing about the partition; the next request may."""
+    world = World(Kafka([SILENT]))
+    world.silent.find(READ.end, THERE)
+    world.kafka.away = True
+    world.clock.sleep(EVERY_MS / 1_000)
+    world.silent.poll()
+    world.silent.find(READ.end, positions(CARS, 4, 2))
+    assert world.planned() == (4, 2)
+    world.kafka.away, world.kafka.silent = False, frozenset()
+    world.clock.sleep(EVERY_MS / 1_000)
+    world.silent.poll()
+    assert world.planned() == (4, 5)
+
+
+def test_a_partition_that_answers_late_is_read_on_at_once() -> None:
+    """The request remains open meanwhile, and nothing waits for it."""
+    world = World(Kafka([SILENT]))
+    world.silent.find(READ.end, THERE)
+    before_s, reader = world.clock.monotonic_s(), world.kafka.last
+    world.silent.poll()
+    assert world.clock.monotonic_s() == before_s
+    assert world.planned() == (4, 2)
+    assert reader is not None
+    assert not reader.closed
+    reader.answer()
+    world.silent.poll()
+    assert world.planned() == (4, 5)
+    assert reader.closed
+
+
+def test_the_reader_is_closed_with_the_query() -> None:
+    """What is left out remains so until the next one begins."""
+    world = World(Kafka([SILENT]))
+    world.silent.find(READ.end, THERE)
+    world.silent.close()
+    assert world.kafka.last is not None
+    assert world.kafka.last.closed
+    assert world.planned() == (4, 2)
