@@ -17,9 +17,8 @@ from tests.faults.world import Running, World
 CALM_MIN_S, CALM_MAX_S = 0.5, 4.0
 """Bounds of the random pause between two faults, so that they occur at any moment."""
 BEGINS_MS_AGO = 6 * 3_600_000
-"""The event time of some feeds moves several times as fast as the clock, and must not be an hour ahead
-of it in a long run: then all records are dead letters."""
-"""Event time starts in the past, so that it is never later than the clock."""
+"""How long ago event time begins. That of some feeds moves several times as fast as the clock, and
+a chain of faults is long: an hour ahead of the clock all records would become dead letters."""
 Tell = Callable[[str], None]
 Prepare = Callable[[History], History]
 
