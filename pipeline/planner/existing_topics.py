@@ -28,6 +28,7 @@ from pipeline.planner.plan import NewTopic
 
 POLICY: Final = "cleanup.policy"
 STAMPS: Final = "message.timestamp.type"
+BY_BROKER: Final = "LogAppendTime"
 RETENTION_MS: Final = "retention.ms"
 RETENTION_BYTES: Final = "retention.bytes"
 MIN_COMPACTION_LAG_MS: Final = "min.compaction.lag.ms"
