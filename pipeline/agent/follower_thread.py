@@ -9,6 +9,7 @@ from typing import Final, Protocol
 from pipeline.agent.back_off import back_off_ms
 from pipeline.agent.effects import Following
 from pipeline.agent.follower_notes import FollowerNotes, NotesContext
+from pipeline.agent.turns import Turns, rank_of
 from pipeline.clock import Deadline
 from pipeline.errors import BrokenInvariantError, MedusaError
 from pipeline.ids import NO_RUN, Epoch, LaneId, LaneRole
@@ -86,11 +87,11 @@ class FollowerContext(NotesContext):
 
     Args:
         make: makes a follower.
-        turns: how many more may begin now.
+        turns: which of them begin now.
     """
 
     make: MakeFollower
-    turns: threading.Semaphore
+    turns: Turns
 
 
 class _OverError(MedusaError):
@@ -388,18 +389,16 @@ class FollowerThread:
 
     def _await_turn(self) -> None:
         """Wait until it may begin."""
-        while not self._stop.is_set():
-            if self._context.turns.acquire(timeout=_PAUSE_S):
-                self._has_turn = True
-                return
-            if self._has_passed():
-                raise _OverError("the transfer has ended")
+        turns, rank = self._context.turns, rank_of(self._following)
+        self._has_turn = turns.take(rank, lambda: self._stop.is_set() or self._has_passed())
+        if not self._has_turn and not self._stop.is_set():
+            raise _OverError("the transfer has ended")
 
     def _end_turn(self) -> None:
         """Let another one begin."""
         if self._has_turn:
             self._has_turn = False
-            self._context.turns.release()
+            self._context.turns.give_back()
 
     def _watch(self) -> None:
         """Note once that a follower is level; end it with its transfer."""

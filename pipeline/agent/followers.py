@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from pipeline.agent.effects import Following
 from pipeline.agent.follower_thread import FollowerContext, FollowerThread, MakeFollower
+from pipeline.agent.turns import Turns
 from pipeline.catalog.records import Standby
 from pipeline.catalog.transfers import Transfers
 from pipeline.clock import Clock, Deadline
@@ -42,8 +43,8 @@ class Followers:
         clock: of the end of a transfer.
         log: receives entries of the event log.
         node: this node.
-        at_once: how many may be on their way to being level at the same time; the others wait. Many
-            at once would take each as long as all of them.
+        at_once: how many may be on their way to being level at the same time; the others wait, in
+            the order of their priorities. Many at once would take each as long as all of them.
     """
 
     def __init__(
@@ -55,8 +56,7 @@ class Followers:
         node: NodeId,
         at_once: int = 1,
     ) -> None:
-        turns = threading.Semaphore(at_once)
-        self._context = FollowerContext(transfers, clock, log, node, make, turns)
+        self._context = FollowerContext(transfers, clock, log, node, make, Turns(at_once))
         self._lock = threading.Lock()
         self._threads: dict[FragmentId, FollowerThread] = {}
         self._wanted: dict[FragmentId, Following] = {}

@@ -6,6 +6,7 @@ from brokers.records import ANYWHERE, EVERYBODY, MADE_AGAIN, TopicDescription, T
 from pipeline import durations
 from pipeline.catalog.fragment_status import FragmentStatus, LaneState
 from pipeline.counting import counted
+from pipeline.doctor.clocks import of_clocks
 from pipeline.doctor.facts import (
     Check,
     Finding,
@@ -21,7 +22,7 @@ from pipeline.doctor.fragments import of_fragments
 from pipeline.doctor.writers import other_writers
 from pipeline.errors import ExitCode
 from pipeline.planner.diff import needs
-from pipeline.planner.existing_topics import RETENTION_MS, STAMPS, misfits
+from pipeline.planner.existing_topics import BY_BROKER, RETENTION_MS, STAMPS, misfits
 from pipeline.planner.instants import instant
 
 READS = frozenset({"READ", "DESCRIBE", "DESCRIBE_CONFIGS"})
@@ -44,6 +45,7 @@ def findings(observed: Observed) -> tuple[Finding, ...]:
         *(finding for one in observed.networks for finding in _network(one, observed.access)),
         *shared_topics(observed),
         *_nodes(observed),
+        *of_clocks(observed.clocks),
     )
 
 
@@ -223,7 +225,7 @@ def _shape(topic: ObservedTopic, partitions: int, name: str) -> Iterator[Finding
 def _outlived(topic: ObservedTopic, writer: FragmentStatus | None, name: str) -> Iterator[Finding]:
     """Results older than their topic's retention, which applies to their event time."""
     kept_ms = int(topic.config.get(RETENTION_MS, FOR_EVER))
-    by_event_time = topic.config.get(STAMPS) != "LogAppendTime"
+    by_event_time = topic.config.get(STAMPS) != BY_BROKER
     if writer is None or writer.state is not LaneState.RUNNING or writer.boundary_ms is None:
         return
     if by_event_time and FOR_EVER < kept_ms < writer.reported_at_ms - writer.boundary_ms:

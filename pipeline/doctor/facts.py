@@ -7,6 +7,7 @@ from enum import Enum
 from brokers.records import TopicDescription, TopicRule
 from pipeline.catalog.fragment_status import FragmentStatus
 from pipeline.errors import ExitCode, MedusaError
+from pipeline.heartbeats.clocks import ClockOffset
 from pipeline.heartbeats.steps import StepAge
 from pipeline.ids import FragmentName, NetworkId, NodeId, TopicName
 from pipeline.planner.failures import Replicas
@@ -152,6 +153,7 @@ class Observed:
         access: access control lists of topics; None: there are none, or they may not be read.
         shared: the topics that all networks of the participant need, as far as they are there and
             may be described.
+        clocks: the offsets of the clocks of nodes and of this machine, as far as they are known.
     """
 
     checks: tuple[Check, ...]
@@ -160,6 +162,7 @@ class Observed:
     readable: tuple[tuple[str, str], ...] = ()
     access: ObservedAccess | None = None
     shared: tuple[Replicas, ...] = ()
+    clocks: tuple[ClockOffset, ...] = ()
 
 
 class Verdict(Enum):

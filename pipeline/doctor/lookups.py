@@ -2,30 +2,39 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
-from brokers.kafka_interface import TopicAdmin
+from brokers.kafka_interface import NoSuchTopicError, TopicAdmin
 from brokers.log_reader import LogReader
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.fragment_status import FragmentStatus, LaneState
 from pipeline.catalog.secondaries import open_to
 from pipeline.catalog.snapshot import CatalogSnapshot
+from pipeline.clock import Clock
 from pipeline.deploy.expiring import Search, reported_expiring
 from pipeline.doctor.facts import ObservedQueue, ObservedSecondaries
 from pipeline.doctor.failures import replicas_of
 from pipeline.errors import NotAllowedError
-from pipeline.heartbeats.last_steps import overdue_steps
+from pipeline.heartbeats.clocks import ClockOffset, offset_of_reader, offsets_of_nodes
+from pipeline.heartbeats.last_steps import RECORDS_EACH, overdue_steps
 from pipeline.heartbeats.steps import StepAge
 from pipeline.ids import (
     FragmentId,
     FragmentName,
     NetworkId,
     NetworkName,
+    Offset,
     ParticipantId,
     TopicName,
 )
 from pipeline.lanes.expiring_text import advice, message
+from pipeline.names import heartbeats_topic
+from pipeline.planner.existing_topics import BY_BROKER, STAMPS
 from pipeline.planner.failures import Replicas
 from pipeline.planner.plan import Plan
+
+READ_S: Final = 0.5
+"""So long heartbeats are awaited: a node sends ten a second."""
 
 
 def replicas(admin: TopicAdmin, topics: Sequence[TopicName]) -> tuple[Replicas, ...]:
@@ -94,6 +103,30 @@ def overdue_of(
         network = NetworkId(participant, NetworkName(name))
         found.setdefault(network, {})[FragmentName(fragment)] = step
     return found
+
+
+def clocks_of(
+    catalog: Catalog, participant: ParticipantId, topics: TopicAdmin, log: LogReader, clock: Clock
+) -> tuple[ClockOffset, ...]:
+    """The offsets of the clocks of nodes that are up and of this machine, by heartbeats.
+
+    Nothing is known of them if the broker does not stamp the heartbeats, this user may not read
+    them, or none comes; nor of brokers other than the leader of their topic.
+    """
+    lives = {one.node: one.started_at_ms for one in catalog.nodes.of(participant)}
+    topic = heartbeats_topic(participant)
+    if not lives or topics.topic_configs((topic,)).get(topic, {}).get(STAMPS) != BY_BROKER:
+        return ()
+    try:
+        began_ms, before = clock.now_ms(), log.last(topic)
+        clock.sleep(READ_S)
+        records = log.newest(topic, RECORDS_EACH * len(lives))
+    except (NotAllowedError, NoSuchTopicError):
+        return ()
+    last = Offset(-1) if before is None else before.offset
+    come = [record for record in records if record.offset > last]
+    here = offset_of_reader(come, began_ms, clock.now_ms())
+    return (*offsets_of_nodes(come, lives), *(() if here is None else (here,)))
 
 
 def expiring_facts(

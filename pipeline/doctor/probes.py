@@ -36,6 +36,7 @@ from pipeline.doctor.facts import (
     Trouble,
 )
 from pipeline.doctor.lookups import (
+    clocks_of,
     expiring_facts,
     overdue_of,
     queued_of,
@@ -45,6 +46,7 @@ from pipeline.doctor.lookups import (
 )
 from pipeline.doctor.topics import TopicProbe
 from pipeline.errors import EnvironmentProblem, MedusaError, NotAllowedError
+from pipeline.heartbeats.clocks import ClockOffset
 from pipeline.ids import (
     NetworkId,
     ParticipantId,
@@ -100,7 +102,9 @@ class Probes:
             )
             readable = tuple(_readable(self.settings))
             shared = () if brokers is None else self._shared(brokers)
-            return Observed(tuple(self.checks), networks, nodes, readable, access, shared)
+            clocks = () if brokers is None or catalog is None else self._clocks(catalog, brokers)
+            checks = tuple(self.checks)
+            return Observed(checks, networks, nodes, readable, access, shared, clocks)
 
     @property
     def _participant(self) -> ParticipantId:
@@ -293,6 +297,15 @@ class Probes:
             with suppress(MedusaError):  # a user who may not see them can do without
                 found += replicas(admin, topics)
         return tuple(found)
+
+    def _clocks(self, catalog: Catalog, brokers: KafkaServers) -> tuple[ClockOffset, ...]:
+        """The offsets of clocks."""
+        admin, clock = KafkaAdmin(brokers, WITHIN_S), SystemClock()
+        log = LogReader(RemoteKafka(brokers, clock), WITHIN_S)
+        found = self._try(
+            "clocks", "", lambda: clocks_of(catalog, self._participant, admin, log, clock)
+        )
+        return found or ()
 
     def _deployed(self, catalog: Catalog) -> dict[NetworkId, tuple[ObservedNetwork, Plan | None]]:
         found: dict[NetworkId, tuple[ObservedNetwork, Plan | None]] = {}

@@ -35,6 +35,8 @@ def encode(heartbeat: Heartbeat) -> bytes:
         "agent_ms": heartbeat.agent_ms,
         "ended": heartbeat.ended,
     }
+    if heartbeat.wall_ms is not None:
+        fields["wall_ms"] = heartbeat.wall_ms
     if heartbeat.steps is not None:
         fields["steps"] = json.loads(encode_steps(heartbeat.steps))
     return json.dumps(fields, separators=(",", ":")).encode()
@@ -59,6 +61,7 @@ def decode(value: bytes | None, place: str) -> Heartbeat:
         agent_ms=_number(fields, "agent_ms", place),
         ended=ended,
         steps=None if steps is None else decode_steps(steps),
+        wall_ms=Millis(_number(fields, "wall_ms", place)) if "wall_ms" in fields else None,
     )
 
 

@@ -8,6 +8,8 @@ from pipeline.ids import Millis, NodeId, SteadyMillis
 
 INTERVAL_MS: Final = 100
 """Between two heartbeats of a node."""
+DELIVERY_MS: Final = 1_000
+"""A heartbeat that Kafka does not accept within this time is dropped."""
 STEPS_EVERY: Final = 10
 """The first heartbeat and each tenth after it contain the steps of the node's lanes."""
 
@@ -24,6 +26,8 @@ class Heartbeat:
         agent_ms: time since the agent's last decision when this was sent.
         ended: the node's process has ended: its last heartbeat.
         steps: of its lanes; None: this heartbeat says nothing of them.
+        wall_ms: wall time of the sender's machine, by which nothing is decided; None: an earlier
+            version has sent it.
     """
 
     node: NodeId
@@ -33,3 +37,4 @@ class Heartbeat:
     agent_ms: int
     ended: bool = False
     steps: tuple[StepAge, ...] | None = None
+    wall_ms: Millis | None = None

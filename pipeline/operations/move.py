@@ -8,7 +8,7 @@ from brokers.kafka_interface import TopicAdmin, complete
 from brokers.log_reader import LogReader
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.fragment_status import FragmentStatus, LaneState
-from pipeline.catalog.placing import place as place_all
+from pipeline.catalog.placing import place
 from pipeline.catalog.records import NodeRecord, Transfer
 from pipeline.catalog.secondaries import may_run
 from pipeline.catalog.snapshot import CatalogSnapshot, Deployed
@@ -17,6 +17,7 @@ from pipeline.counting import counted
 from pipeline.errors import RefusedError, RetryError
 from pipeline.ids import FragmentId, Millis, NodeId, ParticipantId
 from pipeline.operations.positions import marker_in
+from pipeline.operations.program_versions import is_earlier
 
 _POLL_S = 0.1
 
@@ -73,49 +74,42 @@ class Moves:
             RefusedError: the fragment cannot be moved, or not to this node.
         """
         found = self.catalog.snapshot(self.participant)
-        one, place = _deployed(fragment, found), f"fragment {fragment}"
+        one = _deployed(fragment, found)
+        owner = self._owner(one, found)
+        target = _target(to, found)
+        if owner.node == to:
+            raise RefusedError(f"node {to} runs it already", place=one.place)
+        _check_version(one, owner, target)
+        _check_place(one, target, found)
+        self._check_log(one)
+        return transfer_of(one, target, self.clock.now_ms(), within_s)
+
+    def _owner(self, one: Deployed, found: CatalogSnapshot) -> NodeRecord:
+        """The node that runs a fragment.
+
+        Raises:
+            RefusedError: none does, or not well enough for a move.
+        """
         if not one.running:
             raise RefusedError(
                 f"it is {one.record.desired.value}",
-                place=place,
+                place=one.place,
                 hint="only a running one moves: `medusa resume` or `medusa deploy` starts it.",
             )
-        target = _target(to, found)
-        owner = one.owner
-        if owner is None or owner.node not in found.alive:
-            what = "no node has claimed it" if owner is None else f"its node {owner.node} is down"
+        name = None if one.owner is None else one.owner.node
+        owner = next((node for node in found.nodes if node.node in found.alive & {name}), None)
+        if owner is None:
+            what = "no node has claimed it" if name is None else f"its node {name} is down"
             raise RefusedError(
-                what, place=place, hint="the node that its placement allows claims it anyway."
+                what, place=one.place, hint="the node that its placement allows claims it anyway."
             )
-        if owner.node == to:
-            raise RefusedError(f"node {to} runs it already", place=place)
         if (failure := self._failure(one)) is not None:
             raise RefusedError(
-                f"its lane has failed on node {owner.node}: {failure}",
-                place=place,
+                f"its lane has failed on node {name}: {failure}",
+                place=one.place,
                 hint="mend the cause first; a deploy, or a pause and a resume, starts it again.",
             )
-        if not may_run(one.record, target):
-            raise RefusedError(
-                f"its placement does not allow node {to}: it needs {one.record.nodes}",
-                place=place,
-                hint="change `placement` in the document, or choose another node.",
-            )
-        if to in found.drained:
-            hint = f"`medusa node undrain {to}` ends that."
-            raise RefusedError(f"node {to} is drained", place=place, hint=hint)
-        moves = {fragment: to}
-        where = place_all(found.nodes, found.fragments, found.drained, moves, level=found.level)
-        if where.nodes.get(fragment) != to:
-            most = counted(target.most_fragments, "fragment")
-            raise RefusedError(
-                f"node {to} has no room for it: {most} may run there, and none of those that do "
-                f"has a lower priority than {one.record.priority.value}",
-                place=place,
-                hint="move or pause one of them, or start the node with more `most_fragments`.",
-            )
-        self._check_log(one)
-        return transfer_of(one, target, self.clock.now_ms(), within_s)
+        return owner
 
     def _check_log(self, one: Deployed) -> None:
         """Check that the state can be built from the log: no file of the owner is read.
@@ -294,6 +288,53 @@ def _deployed(fragment: FragmentId, found: CatalogSnapshot) -> Deployed:
             hint=f"there is: {there}." if there else "no network is deployed.",
         )
     return one
+
+
+def _check_version(one: Deployed, owner: NodeRecord, target: NodeRecord) -> None:
+    """Check that the target's version of Medusa is that of the owner, or a later one.
+
+    An earlier one may be unable to plan the fragment, or make another plan of it; then its follower
+    fails, or its lane after the owner's has ended.
+
+    Raises:
+        RefusedError: it is an earlier one.
+    """
+    if not is_earlier(target.version, owner.version):
+        return
+    raise RefusedError(
+        f"node {target.node} runs Medusa {target.version}, its owner {owner.node} {owner.version}: "
+        "an earlier version may not be able to plan it, or to go on with its state",
+        place=one.place,
+        hint=f"start {target.node} with Medusa {owner.version}, or choose another node. To go back "
+        f"to the earlier version, `medusa node drain {owner.node}`.",
+    )
+
+
+def _check_place(one: Deployed, target: NodeRecord, found: CatalogSnapshot) -> None:
+    """Check that a fragment may run on a node, and that there is room for it.
+
+    Raises:
+        RefusedError: the placement does not allow the node, or it is drained or full.
+    """
+    to = target.node
+    if not may_run(one.record, target):
+        raise RefusedError(
+            f"its placement does not allow node {to}: it needs {one.record.nodes}",
+            place=one.place,
+            hint="change `placement` in the document, or choose another node.",
+        )
+    if to in found.drained:
+        hint = f"`medusa node undrain {to}` ends that."
+        raise RefusedError(f"node {to} is drained", place=one.place, hint=hint)
+    where = place(found.nodes, found.fragments, found.drained, {one.id: to}, level=found.level)
+    if where.nodes.get(one.id) != to:
+        most = counted(target.most_fragments, "fragment")
+        raise RefusedError(
+            f"node {to} has no room for it: {most} may run there, and none of those that do "
+            f"has a lower priority than {one.record.priority.value}",
+            place=one.place,
+            hint="move or pause one of them, or start the node with more `most_fragments`.",
+        )
 
 
 def _target(to: NodeId, found: CatalogSnapshot) -> NodeRecord:

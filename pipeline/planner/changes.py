@@ -14,6 +14,7 @@ from pipeline.ids import (
     Subject,
     TopicName,
 )
+from pipeline.planner.arrows import Arrow
 from pipeline.planner.inputs import Announced, Begins, ChangedInput
 from pipeline.planner.plan import NewTopic
 from pipeline.planner.state import CHOSEN, Fate, KeptState, OnChange
@@ -169,6 +170,7 @@ class Changes:
         chosen: the choice for a fragment's state, and the incarnation it applies to.
         announced: the fate of records of changed inputs.
         begins: first positions of inputs that fragments have never read.
+        arrows: streams between fragments that a later deploy makes or removes.
     """
 
     network: NetworkId
@@ -183,6 +185,7 @@ class Changes:
     chosen: Mapping[FragmentName, tuple[OnChange, Incarnation]] = field(default_factory=dict)
     announced: tuple[Announced, ...] = ()
     begins: Mapping[FragmentName, tuple[Begins, ...]] = field(default_factory=dict)
+    arrows: tuple[Arrow, ...] = ()
 
     @property
     def pending(self) -> bool:

@@ -13,6 +13,7 @@ from pipeline.ids import TopicName
 from pipeline.names import INTERNAL_SUFFIXES, key_subject, value_subject
 from pipeline.nearest import near
 from pipeline.planner import inputs
+from pipeline.planner.arrows import changed_arrows
 from pipeline.planner.changes import (
     Action,
     Changes,
@@ -111,6 +112,7 @@ def changes(
             fragment: inputs.begins(changed, choices.inputs)
             for fragment, changed in current.inputs.items()
         },
+        arrows=changed_arrows(new, old),
     )
 
 

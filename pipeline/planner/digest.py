@@ -25,7 +25,8 @@ from pipeline.network.boxes.traits import Keeps
 from pipeline.network.model import Box, Expression, ExternalStream, Load, Silence, StartAt
 from pipeline.network.types import Column
 from pipeline.planner.columns import narrowed, pruned, timing_columns
-from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput, Plan
+from pipeline.planner.existing_topics import MIN_COMPACTION_LAG_MS
+from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput, NewTopic, Plan
 from pipeline.priority import Priority
 from pipeline.reliability import UPSTREAM_BACKUP
 from schemas.json_value import Json, list_of, object_of, text_of
@@ -154,7 +155,7 @@ def plan_digest(plan: Plan) -> str:
         "owner": plan.network.participant,
         "network": plan.network.name,
         "fragments": [_canonical(_behaving(fragment)) for fragment in plan.fragments],
-        "topics": [_canonical(topic) for topic in plan.topics],
+        "topics": [_canonical(_deciding(topic)) for topic in plan.topics],
     }
     placed = [fragment for fragment in plan.fragments if fragment.nodes or fragment.apart]
     if placed:
@@ -179,6 +180,12 @@ def plan_digest(plan: Plan) -> str:
     if bounded:
         content["availability"] = [[one.name, _canonical(one.availability)] for one in bounded]
     return _hash(content)
+
+
+def _deciding(topic: NewTopic) -> NewTopic:
+    """A topic without settings that are only for those who look at its records later."""
+    config = tuple(one for one in topic.config if one[0] != MIN_COMPACTION_LAG_MS)
+    return replace(topic, config=config)
 
 
 def same_format(one: str, other: str) -> bool:

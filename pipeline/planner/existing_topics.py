@@ -15,6 +15,9 @@ it. Accepted settings by kind of topic:
 
 `compact,delete` is not accepted: it deletes the last marker of a stopped lane, and of the others
 all records of a key except the last.
+
+A `min.compaction.lag.ms` of the markers' topic that is too short is a warning: a follower that does
+not find the markers reads what is missing at once, without a comparison of these batches.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,8 +28,10 @@ from pipeline.planner.plan import NewTopic
 
 POLICY: Final = "cleanup.policy"
 STAMPS: Final = "message.timestamp.type"
+BY_BROKER: Final = "LogAppendTime"
 RETENTION_MS: Final = "retention.ms"
 RETENTION_BYTES: Final = "retention.bytes"
+MIN_COMPACTION_LAG_MS: Final = "min.compaction.lag.ms"
 UNLIMITED: Final = "-1"
 _NEEDED: Final = (
     "a rebuild of state may need dead letters of any age, and the node removes old ones that it "
@@ -42,6 +47,10 @@ _READ: Final = (
 _BOUND: Final = (
     "results would be removed before the availability bound has passed, and could not be settled"
 )
+_GONE: Final = (
+    "markers may be gone before a follower has read them, so it cannot compare their batches, and "
+    "reads what is missing at once"
+)
 _SENT: Final = "it would forget which dead letters were sent again, and they could be sent twice"
 
 
@@ -52,7 +61,7 @@ class Misfit:
     Args:
         message: topic, setting, its value, the required one, and why.
         hint: how to fix it.
-        fatal: whether a deploy is refused; otherwise records may be missing from a rebuild.
+        fatal: whether a deploy is refused; otherwise it is a warning.
     """
 
     message: str
@@ -74,7 +83,7 @@ def misfits(topic: NewTopic, config: Mapping[str, str]) -> Iterator[Misfit]:
             yield Misfit(
                 f"topic {topic.name} has {setting}={found}, the network needs {value}: {why}",
                 mend(topic, setting, value),
-                fatal=not topic.external,
+                fatal=not topic.external and setting != MIN_COMPACTION_LAG_MS,
             )
 
 
@@ -101,7 +110,9 @@ def _why(topic: NewTopic, setting: str, value: str, found: str) -> str | None:
 
 
 def _why_short(topic: NewTopic, setting: str, value: str, found: str) -> str | None:
-    """The consequence of a limited retention; None: it is suitable."""
+    """The consequence of a setting that is too short; None: it is suitable."""
+    if setting == MIN_COMPACTION_LAG_MS:
+        return _GONE if int(found) < int(value) else None
     if setting in {RETENTION_MS, RETENTION_BYTES} and value == UNLIMITED:
         kinds = ((topic.by_need, _READ), (topic.when_needed, _SENT), (topic.trimmed, _NEEDED))
         return next((why for is_so, why in kinds if is_so), _LACKED)

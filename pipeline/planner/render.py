@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from pipeline.counting import counted
 from pipeline.errors import Problem
+from pipeline.planner.arrows import ARROW_US, Arrow
 from pipeline.planner.changes import Action, Changes, Item, ItemKind
 from pipeline.planner.inputs import Announced
 from pipeline.planner.plan import NewTopic
@@ -53,6 +54,7 @@ def changes_as_data(changes: Changes) -> JsonObject:
         "problems": [_problem_data(problem) for problem in changes.problems],
         "warnings": list(changes.warnings),
         "inputs": [_announced_data(one) for one in changes.announced],
+        "arrows": [_arrow_data(one) for one in changes.arrows],
     }
 
 
@@ -63,6 +65,8 @@ def _lines(changes: Changes) -> Iterator[str]:
         items = tuple(item for item in changes.items if item.kind is kind)
         if items:
             yield from item_lines(items, heading)
+        if kind is ItemKind.FRAGMENT and changes.arrows:
+            yield from _arrow_lines(changes.arrows)
     yield changes.summary
     yield from (f"warning: {warning}" for warning in changes.warnings)
     if changes.problems:
@@ -70,6 +74,17 @@ def _lines(changes: Changes) -> Iterator[str]:
         yield from (f"  {problem}" for problem in changes.problems)
     elif not changes.pending:
         yield "nothing to do"
+
+
+def _arrow_lines(arrows: tuple[Arrow, ...]) -> Iterator[str]:
+    """The arrows between fragments, each with its cost."""
+    made = sum(one.is_new for one in arrows)
+    counts = {"create": made, "remove": len(arrows) - made}
+    yield f"arrows ({', '.join(f'{count} {what}' for what, count in counts.items() if count)})"
+    names = [f"{one.writer} → {one.reader}" for one in arrows]
+    width = max(map(len, names))
+    for one, name in zip(arrows, names, strict=True):
+        yield f"  {'+' if one.is_new else '-'} {name:<{width}}  {one}"
 
 
 def item_lines(items: tuple[Item, ...], heading: str = "fragments") -> Iterator[str]:
@@ -115,6 +130,16 @@ def _announced_data(one: Announced) -> JsonObject:
             {"partition": partition, "begin": begin, "end": end}
             for partition, begin, end in one.ranges
         ],
+    }
+
+
+def _arrow_data(one: Arrow) -> JsonObject:
+    return {
+        "from": one.writer,
+        "to": one.reader,
+        "topic": one.topic,
+        "action": (Action.CREATE if one.is_new else Action.REMOVE).value,
+        "cost_us": ARROW_US,
     }
 
 

@@ -7,6 +7,7 @@ from brokers.records import MADE_AGAIN
 from pipeline.errors import Problem
 from pipeline.ids import FragmentName, Incarnation
 from pipeline.labels import format_selector
+from pipeline.planner.arrows import state_elsewhere, state_left
 from pipeline.planner.changes import Action, Current, DeployedFragment, Item, ItemKind
 from pipeline.planner.describe import (
     decoding_differences,
@@ -72,10 +73,11 @@ class Upgrade:
         for fragment in self.new.fragments:
             record = deployed.pop(fragment.name, None)
             if record is None:
-                yield self._with_key(self._new(fragment), fragment)
+                new = self._with_state_left(self._new(fragment), fragment)
+                yield self._with_key(new, fragment)
             elif record.digest != fragment_digest(fragment):
                 changed = self._changed(fragment, before.get(fragment.name), record)
-                yield self._with_key(changed, fragment)
+                yield self._with_key(self._with_state_left(changed, fragment), fragment)
             else:
                 yield self._same(fragment, record)
         for name in deployed:
@@ -142,6 +144,17 @@ class Upgrade:
             changed = (*state_differences(before, fragment), *lost_symbols(before, fragment))
             item = replace(item, details=(*changed, *item.details))
         return self._cut_off(item, record)
+
+    def _with_state_left(self, item: Item, fragment: Fragment) -> Item:
+        """The item, with what becomes of a state that another deployed fragment has made.
+
+        Of one that is removed it is not known whether it has run.
+        """
+        other, ran = state_elsewhere(fragment, self.old), self.current.has_run
+        if other is None or (other not in ran and any(o.name == other for o in self.new.fragments)):
+            return item
+        left = state_left(fragment, other, has_run=fragment.name in ran)
+        return replace(item, reasons=(*item.reasons, left))
 
     def _with_key(self, item: Item, fragment: Fragment) -> Item:
         """Refused if its topic would contain records by two keys, also from an earlier writer."""

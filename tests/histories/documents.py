@@ -23,6 +23,9 @@ RECOVERY: Final = "recovery"
 PRIORITY: Final = "priority"
 PRIORITIES: Final = ("high", "normal", "low")
 TRIM: Final = "trim"
+PLACE: Final = "place"
+ELSEWHERE: Final = "{nodes: zone!=z}"
+"""Every node of a history may run it, and no box is placed so by default: it ends a fragment."""
 RESTARTS_NOTHING: Final = frozenset({RELIABILITY, FORGET, PRIORITY, TRIM})
 STATEFUL: Final = frozenset({"aggregate", "join"})
 
@@ -44,7 +47,8 @@ class Box:
 
     `number`: the bound of a filter (`v > number`), the summand of a map, the window of an
     aggregate in milliseconds, the bound of a join in milliseconds; nothing for a union.
-    `secondaries`: its reliability; None: that of the network. `priority`: the same.
+    `secondaries`: its reliability; None: that of the network. `priority`: the same. `is_placed`:
+    whether it has a placement of its own.
     """
 
     name: str
@@ -53,11 +57,14 @@ class Box:
     number: int = 0
     secondaries: int | None = None
     priority: str | None = None
+    is_placed: bool = False
 
     @property
     def text(self) -> str:
         """The box in YAML."""
         text = _TEXTS[self.kind](self)
+        if self.is_placed:
+            text = f"{text[:-1]}, placement: {ELSEWHERE}}}"
         if self.secondaries is not None:
             text = f"{text[:-1]}, reliability: {_reliability_text(self.secondaries)}}}"
         return text if self.priority is None else f"{text[:-1]}, priority: {self.priority}}}"
@@ -351,6 +358,15 @@ def _move_in(net: Net, rng: Random) -> Net | None:
     return replace(net, outputs={n: t for n, t in net.outputs.items() if n != gone})
 
 
+def _place(net: Net, rng: Random) -> Net | None:
+    """Place a box inside a fragment elsewhere, or one that is, back."""
+    there = [box for box in net.boxes if box.is_placed]
+    inside = [box for box in net.boxes if box.name not in net.outputs] or [*net.boxes]
+    chosen = rng.choice(there if there and rng.random() < 0.5 else inside)
+    new = replace(chosen, is_placed=not chosen.is_placed)
+    return replace(net, boxes=tuple(new if box == chosen else box for box in net.boxes))
+
+
 def _lateness(net: Net, rng: Random) -> Net | None:
     return _of_stream(net, rng, lateness_ms=rng.choice((500, 2_000, 6_000)))
 
@@ -438,6 +454,7 @@ CHANGES: Mapping[str, Change] = {
     RECOVERY: _recovery,
     PRIORITY: _priority,
     TRIM: _trim,
+    PLACE: _place,
 }
 """Changes of a deploy, by their names in scripts."""
 NEEDS_NOTHING: Final = frozenset(

@@ -1,12 +1,11 @@
 """The followers of a node: the real code, on cooperative threads and the in-memory engine."""
 
-import threading
 from collections.abc import Callable
 from random import Random
 from types import SimpleNamespace
 from typing import Any, Final
 
-from pipeline.agent import follower_thread, followers
+from pipeline.agent import follower_thread, followers, turns
 from pipeline.agent.effects import Following
 from pipeline.catalog.transfers import Transfers
 from pipeline.clock import Clock
@@ -20,7 +19,7 @@ from pipeline.spark.run.lane_host import LaneHost
 from pipeline.spark.run.lane_settings import LaneSettings
 from tests.histories import engine, folders, kafka, looking
 from tests.histories.lane_inputs import Inputs
-from tests.histories.turns import Condition, Event, Semaphore, Turn
+from tests.histories.turns import Condition, Event, Turn
 
 AT_ONCE: Final = 2
 HANDOVER_S: Final = 3.0
@@ -42,7 +41,7 @@ STANDS_IN: Final[dict[Any, dict[str, Any]]] = {
         "HANDOVER_S": HANDOVER_S,
     },
     follower_thread: {"threading": SimpleNamespace(Thread=Turn, Event=Event)},
-    followers: {"threading": SimpleNamespace(Lock=threading.Lock, Semaphore=Semaphore)},
+    turns: {"threading": SimpleNamespace(Condition=Condition)},
     handover: {"threading": SimpleNamespace(Condition=Condition)},
 }
 """What the in-memory engine replaces for followers, by module."""

@@ -17,6 +17,7 @@ from tests.histories.chain import Chain, Outcome, Script, Step
 from tests.histories.documents import (
     CHANGES,
     FORGET,
+    PLACE,
     RECOVERY,
     RELIABILITY,
     RESTARTS_NOTHING,
@@ -53,7 +54,7 @@ def draw(
         rolls_back: as of a script.
     """
     rng = Random(seed)
-    every = (*_ALL, RECOVERY) if rolls_back else _ALL
+    every = (*_ALL, *((RECOVERY,) if rolls_back else ()), *((PLACE,) if PLACE in only else ()))
     kinds = [kind for kind in every if not only or kind in only]
     preferred = rng.sample(sorted(set(kinds)), min(4, len(set(kinds))))
     begin = ["produce", "run"]
@@ -485,7 +486,7 @@ STEPS: Mapping[str, Callable[[History, Random], None]] = {
     "crowd": _crowd,
 }
 _ALL = (
-    *sorted(CHANGES.keys() - {RECOVERY}),
+    *sorted(CHANGES.keys() - {RECOVERY, PLACE}),
     *("rollback", "destroy", "restart", "set_back", "take_over", "take_over", "made_again"),
     *("grown", "schema_gone", "schema_late", "letters_expire", "redrive", "move", "vacate"),
     *(RELIABILITY, "suspect", "suspect", "trust", "crowd"),

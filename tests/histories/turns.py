@@ -136,27 +136,6 @@ class Event:
         return self._is_set
 
 
-class Semaphore:
-    """A semaphore among cooperative threads. Replaces `threading.Semaphore`."""
-
-    def __init__(self, value: int) -> None:
-        self._free = value
-
-    def acquire(self, timeout: float) -> bool:
-        """Take one of the permits, if there is one now or after a pause."""
-        del timeout
-        if not self._free:
-            pause()
-        if not self._free:
-            return False
-        self._free -= 1
-        return True
-
-    def release(self) -> None:
-        """Give a permit back."""
-        self._free += 1
-
-
 class Condition:
     """A condition among cooperative threads, of which one runs at a time: a wait is a pause.
 

@@ -20,14 +20,12 @@ from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.cluster import RemoteKafka
 from pipeline.clock import Clock, steady_ms
 from pipeline.errors import MedusaError
-from pipeline.heartbeats.heartbeat import INTERVAL_MS, STEPS_EVERY, Heartbeat
+from pipeline.heartbeats.heartbeat import DELIVERY_MS, INTERVAL_MS, STEPS_EVERY, Heartbeat
 from pipeline.heartbeats.topic import HeartbeatWriter
 from pipeline.node.heartbeats.messages import Orders, Parent
 from pipeline.system_clock import SystemClock
 
 INTERVAL_S: Final = INTERVAL_MS / 1_000
-DELIVERY_S: Final = 1.0
-"""A heartbeat that Kafka does not accept within this time is dropped."""
 ADMIN_S: Final = 2.0
 LAST_S: Final = 3.0
 """How long the last heartbeat may take."""
@@ -65,6 +63,7 @@ def send_all(
             parent.agent_ms(),
             parent.ended,
             parent.steps() if number % STEPS_EVERY == 1 else None,
+            clock.now_ms(),
         )
         try:
             writer.send(heartbeat)
@@ -94,7 +93,9 @@ def main() -> None:
         return
     admin = KafkaAdmin(orders.servers, ADMIN_S, clock)
     kafka = RemoteKafka(orders.servers, clock)
-    writer = HeartbeatWriter(orders.participant, admin, partial(kafka.producer, DELIVERY_S))
+    writer = HeartbeatWriter(
+        orders.participant, admin, partial(kafka.producer, DELIVERY_MS / 1_000)
+    )
     send_all(orders, parent, writer, clock, _report)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(ENDED_S)

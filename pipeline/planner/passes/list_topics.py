@@ -22,6 +22,8 @@ How the settings were chosen:
   fragments never get one, so its topic is created when needed.
 - Topics of which only the newest record per key counts (boundaries, markers) are compacted, in the
   smallest segments that a broker allows, since only closed segments are compacted.
+- A follower needs each marker since the state that it builds. So they are not compacted for some
+  minutes: longer than the time that a move has.
 - Results and dead letters may contain records of a topic that allows more than Kafka's default of
   1 MB a record. So the topics that lanes write allow more as well.
 - Tentative results are settled soon after the missing input is back. So their topic keeps them for
@@ -37,6 +39,7 @@ from pipeline.ids import StreamName, TopicName
 from pipeline.names import boundaries_topic
 from pipeline.network.model import ExternalStream, Network
 from pipeline.planner.draft import Draft, outputs_of
+from pipeline.planner.existing_topics import MIN_COMPACTION_LAG_MS
 from pipeline.planner.plan import Fragment, FragmentInput, NewTopic
 
 SEGMENT_BYTES = 1_048_576
@@ -46,6 +49,8 @@ RECORD_BYTES = 8_388_608
 """Eight times Kafka's default; many hosted clusters do not allow more."""
 SAFE_REPLICAS = 3
 
+MARKERS_KEPT_MS = durations.parse("10m")
+"""Ten batches a second for so long are about 10 MB of markers."""
 TENTATIVE_RETENTION_MS = durations.parse("1d")
 """A tentative result counts until the stable ones of its time are there."""
 
@@ -134,7 +139,9 @@ def _of_fragment(
     again = (("retention.bytes", "-1"), *written)
     redrive = _kept(network, names.redrive, widest, longest_ms, again)
     yield replace(redrive, follows=inputs, when_needed=True)
-    yield _compacted(network, names.markers, _LARGE)  # positions of thousands of partitions
+    # Positions of thousands of partitions may be in one record.
+    lasting = (*_LARGE, (MIN_COMPACTION_LAG_MS, str(MARKERS_KEPT_MS)))
+    yield _compacted(network, names.markers, lasting)
 
 
 def _kept(

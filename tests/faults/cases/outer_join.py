@@ -1,6 +1,6 @@
-"""Full and left outer joins."""
+"""Full, left and right outer joins."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from tests.faults.case import Case
@@ -12,7 +12,10 @@ from tests.faults.letters import Accepted
 from tests.faults.values import Columns
 
 BEFORE_MS, AFTER_MS = 200, 600
-BOUND = "{before: 200ms, after: 600ms}"
+JOINED = "left: one, right: other, on: [sensor, kind], within: {before: 200ms, after: 600ms}"
+SELECTED = "one: left.number, other: right.number"
+EXCHANGED = "left: other, right: one, on: [sensor, kind], within: {before: 600ms, after: 200ms}"
+EXCHANGED_SELECTED = "one: right.number, other: left.number"
 COLUMNS = Columns(("sensor", "kind", "one", "other"), ("one", "other"))
 KINDS = 20
 """Kinds of readings per sensor: about half of the readings have no partner within the bound."""
@@ -24,7 +27,11 @@ def kind(record: Sent) -> tuple[str, int]:
 
 
 def _reference(accepted: Accepted) -> Mapping[str, Iterable[Expected]]:
-    lefts, rights = (_of(accepted, side) for side in ("left", "right"))
+    return {"either": _full(_of(accepted, "lefts", "left"), _of(accepted, "rights", "right"))}
+
+
+def _full(lefts: Sequence[Sent], rights: Sequence[Sent]) -> list[Expected]:
+    """The results of a full join of two streams."""
     found = list(pairs(lefts, rights, BEFORE_MS, AFTER_MS, kind))
     paired = {record.place for pair in found for record in pair}
     rows = [
@@ -42,18 +49,29 @@ def _reference(accepted: Accepted) -> Mapping[str, Iterable[Expected]]:
         for record, numbers in alone
         if record.place not in paired
     ]
-    return {"either": rows}
+    return rows
 
 
 def _left_reference(accepted: Accepted) -> Mapping[str, Iterable[Expected]]:
     """The same without unmatched right rows."""
-    one = COLUMNS.names.index("one")
-    return {"either": [e for e in _reference(accepted)["either"] if e.row[one] is not None]}
+    return {"either": _having("one", _reference(accepted)["either"])}
 
 
-def _of(accepted: Accepted, side: str) -> list[Sent]:
+def _right_reference(accepted: Accepted) -> Mapping[str, Iterable[Expected]]:
+    """The same without unmatched left rows; each stream is at the other port."""
+    found = _full(_of(accepted, "lefts", "right"), _of(accepted, "rights", "left"))
+    return {"either": _having("other", found)}
+
+
+def _having(column: str, expected: Iterable[Expected]) -> list[Expected]:
+    """The results in which a column is not null."""
+    at = COLUMNS.names.index(column)
+    return [one for one in expected if one.row[at] is not None]
+
+
+def _of(accepted: Accepted, stream: str, port: str) -> list[Sent]:
     """Accepted records, without closing ones, which never have results."""
-    found = accepted.of("either", f"{side}s", side)
+    found = accepted.of("either", stream, port)
     return [record for record in found if record.fate is not Fate.CLOSING]
 
 
@@ -66,8 +84,8 @@ OUTER_JOIN = Case(
         + "  one: {map: lefts, select: {sensor: sensor, kind: value % 20, number: number}}\n"
         + "  other: {map: rights, select: {sensor: sensor, kind: value % 20, number: number}}\n"
         + "  either:\n"
-        + f"    join: {{left: one, right: other, on: [sensor, kind], within: {BOUND}, how: full}}\n"
-        + "    select: {sensor: sensor, kind: kind, one: left.number, other: right.number}\n"
+        + f"    join: {{{JOINED}, how: full}}\n"
+        + f"    select: {{sensor: sensor, kind: kind, {SELECTED}}}\n"
         + "outputs: {either: {topic: {name}-either, partitions: 2}}\n"
     ),
     streams=(stream("lefts"), stream("rights")),
@@ -82,3 +100,12 @@ LEFT_JOIN = replace(
     document=OUTER_JOIN.document.replace("how: full", "how: left"),
     reference=_left_reference,
 )
+RIGHT_JOIN = replace(
+    OUTER_JOIN,
+    name="right_join",
+    document=OUTER_JOIN.document.replace(f"{JOINED}, how: full", f"{EXCHANGED}, how: left").replace(
+        SELECTED, EXCHANGED_SELECTED
+    ),
+    reference=_right_reference,
+)
+"""A right outer join: the language has left ones only, so the sides are exchanged."""

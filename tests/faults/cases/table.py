@@ -10,7 +10,7 @@ from tests.faults.cases.chain import CHAIN
 from tests.faults.cases.deduplicate import DEDUPLICATE
 from tests.faults.cases.flat_map import FLAT_MAP, FLAT_MAP_WINDOW
 from tests.faults.cases.join import JOIN
-from tests.faults.cases.outer_join import LEFT_JOIN, OUTER_JOIN
+from tests.faults.cases.outer_join import LEFT_JOIN, OUTER_JOIN, RIGHT_JOIN
 from tests.faults.cases.prices import PRICES
 from tests.faults.cases.python import PYTHON
 from tests.faults.cases.route import ROUTE
@@ -44,6 +44,7 @@ CASES: Mapping[str, Case] = {
         JOIN,
         OUTER_JOIN,
         LEFT_JOIN,
+        RIGHT_JOIN,
         OUTER_JOIN_BOUNDED,
         AS_OF,
         DEDUPLICATE,

@@ -8,8 +8,10 @@ from brokers.embedded.processes import Child
 from pipeline.catalog.fragment_status import LaneState
 from pipeline.catalog.records import OwnerRecord
 from pipeline.clock import Deadline
-from pipeline.ids import FragmentId, FragmentName, Millis, NodeId
+from pipeline.ids import FragmentId, FragmentName, Millis, NodeId, StreamName
 from pipeline.operations.drain import Drain
+from pipeline.planner.inputs import InputFrom
+from pipeline.planner.state import Choices, OnChange
 from pipeline.system_clock import SystemClock
 from tests.system.nodes.feeds import BASE_S, await_windows
 from tests.system.support import READING, WINDOWS, Installation, kill, network_id
@@ -28,6 +30,15 @@ boxes:
   low: {filter: readings, where: value < 10}
   high: {filter: readings, where: value >= 10}
 """
+
+INSIDE = (
+    WINDOWS.replace("outputs:", "  shown: {{filter: counts, where: n > 0{box}}}\noutputs:")
+    .replace("outputs: {{counts:", "outputs: {{shown:")
+    .rstrip()
+    + "\nplacement: {{nodes: zone=a}}\n"
+)
+"""Windows, and a filter behind them in the same fragment, which may be placed elsewhere."""
+SHOWN = "shown"
 
 Nodes = dict[str, Child]
 
@@ -137,3 +148,44 @@ def test_a_fragment_moves_to_where_it_is_placed(medusa: Installation, nodes: Nod
     await_owner(medusa, name, A, 3)
     send(medusa, name, range(70, 100))
     await_windows(medusa, name, 90, WITHIN_S)
+
+
+@pytest.mark.usefixtures("nodes")
+def test_a_box_inside_a_fragment_runs_on_another_node_and_comes_back(
+    medusa: Installation,
+) -> None:
+    """Its fragment has a state. With what the plan asks for, each result is there once."""
+    name = "inside"
+    whole, cut = (INSIDE.format(name=name, box=box) for box in ("", ", placement: {nodes: zone=b}"))
+    medusa.deploy(whole, SCHEMAS)
+    medusa.await_state(name, SHOWN, LaneState.RUNNING)
+    send(medusa, name, range(40))
+    await_windows(medusa, name, 30, WITHIN_S)
+
+    asked = {StreamName("counts"): InputFrom.BEGINNING, StreamName("readings"): InputFrom.END}
+    choices = Choices(inputs=asked)
+    (arrow,) = medusa.compared(cut, SCHEMAS, choices).changes.arrows
+    assert (arrow.writer, arrow.reader, arrow.is_new) == (COUNTS, SHOWN, True)
+    medusa.deploy(cut, SCHEMAS, choices)
+    for fragment, node in ((COUNTS, A), (SHOWN, B)):
+        medusa.await_state(name, fragment, LaneState.RUNNING)
+        medusa.wait_for(
+            lambda at=fragment, on=node: (
+                (found := owner(medusa, name, at)) is not None  # type: ignore[misc]
+                and found.node == on
+            ),
+            f"{fragment} is on {node}",
+            within_s=WITHIN_S,
+        )
+    send(medusa, name, range(40, 70))
+    await_windows(medusa, name, 60, WITHIN_S)
+
+    choices = Choices(OnChange.REBUILD, inputs={StreamName("counts"): InputFrom.END})
+    (arrow,) = medusa.compared(whole, SCHEMAS, choices).changes.arrows
+    assert not arrow.is_new
+    medusa.deploy(whole, SCHEMAS, choices)
+    send(medusa, name, range(70, 100))
+    await_windows(medusa, name, 90, WITHIN_S)
+    found = owner(medusa, name, SHOWN)
+    assert found is not None
+    assert found.node == A

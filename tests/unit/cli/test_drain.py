@@ -5,13 +5,17 @@ from dataclasses import replace
 
 import pytest
 
+from brokers.versioned_store import Set
+from pipeline.catalog.codec import encode
 from pipeline.catalog.fragment_status import LaneState
 from pipeline.catalog.records import OwnerRecord, Transfer
 from pipeline.clock import Deadline
 from pipeline.deploy.pause import pause
 from pipeline.errors import RefusedError, RetryError
 from pipeline.ids import FragmentId, FragmentName, Millis, NodeId
+from pipeline.names import Znodes
 from pipeline.operations.drain import Drain, Moved
+from pipeline.priority import Priority
 from tests.unit.catalog.support import NOTHING_READ, leaving
 from tests.unit.cli.reports import CARS, NODE, Caller, deployed, report
 from tests.unit.deploy.twins import NOW, World
@@ -173,3 +177,17 @@ def test_a_drain_without_room_elsewhere_is_refused(medusa: Caller) -> None:
     assert world.catalog.drains.of(CARS.participant) == {}
     pause(CARS, STOPPED, world.catalog)
     assert drain.begin(1.0) == (True, (FragmentId(CARS, MOVING),))
+
+
+def test_a_drain_asks_for_moves_by_priority(world: World) -> None:
+    """The target builds few states at the same time."""
+    record = world.catalog.fragments.get(CARS, STOPPED)
+    assert record is not None
+    path = Znodes("").fragment(CARS, STOPPED)
+    stored = world.store.get(path)
+    assert stored is not None
+    first = encode(replace(record, priority=Priority.HIGH))
+    world.store.apply((Set(path, first, stored.version),))
+    asked: list[Transfer] = []
+    replace(draining(world), asked=asked.append).begin(60)
+    assert [one.fragment for one in asked] == [STOPPED, MOVING]

@@ -5,14 +5,16 @@ from dataclasses import replace
 
 import pytest
 
+from brokers.versioned_store import Set
+from pipeline.catalog.codec import encode
 from pipeline.catalog.fragment_status import LaneState
-from pipeline.catalog.records import OwnerRecord, Transfer
+from pipeline.catalog.records import FragmentRecord, OwnerRecord, Transfer
 from pipeline.clock import Deadline
 from pipeline.deploy.pause import pause
 from pipeline.errors import RefusedError, RetryError
-from pipeline.ids import FragmentId, FragmentName, NodeId, Offset, TopicName
+from pipeline.ids import FragmentId, FragmentName, NodeId, Offset, ParticipantId, TopicName
 from pipeline.markers import codec
-from pipeline.names import FragmentNames
+from pipeline.names import FragmentNames, Znodes
 from pipeline.operations.move import Moves, Step
 from tests.unit.catalog.support import NOTHING_READ, leaving
 from tests.unit.cli.reports import CARS, NODE, Caller, deployed, report
@@ -117,6 +119,14 @@ def test_a_move_that_others_have_ended_is_an_error(world: World) -> None:
         found.await_done(transfer, deadline, lambda _: None)
 
 
+def put(world: World, record: FragmentRecord) -> None:
+    """Store a fragment's record."""
+    path = Znodes("").fragment(CARS, MOVING)
+    stored = world.store.get(path)
+    assert stored is not None
+    world.store.apply((Set(path, encode(record), stored.version),))
+
+
 def refused(world: World, to: str = "n2") -> str:
     """The error of a move."""
     with pytest.raises(RefusedError) as caught:
@@ -124,22 +134,90 @@ def refused(world: World, to: str = "n2") -> str:
     return f"{caught.value.message}; {caught.value.hint}"
 
 
-def test_what_cannot_move_is_refused(world: World) -> None:
-    """Before anything is changed, with what to do."""
-    catalog = world.catalog
+def test_a_target_that_is_down_is_refused(world: World) -> None:
+    """The hint names those that are up; suspected ones are no targets either."""
     assert "no node n7 of this participant is up; these are up: n1, n2" in refused(world, "n7")
+
+
+def test_a_target_of_another_participant_is_refused(world: World) -> None:
+    """It is up, and has a name of its own."""
+    theirs = ParticipantId("theirs")
+    world.catalog.format.ensure(theirs)
+    world.catalog.nodes.register(replace(OTHER, node=NodeId("n9"), participant=theirs))
+    assert "no node n9 of this participant is up" in refused(world, "n9")
+
+
+def test_the_node_that_runs_it_is_no_target(world: World) -> None:
+    """Nothing would change."""
     assert "node n1 runs it already" in refused(world, "n1")
+
+
+def test_a_target_of_an_earlier_version_is_refused(world: World) -> None:
+    """With both versions and what to do; one of a later version is none of these."""
+    for name, version in (("n3", "0.1.0"), ("n4", "99.0")):
+        world.catalog.nodes.register(replace(OTHER, node=NodeId(name), version=version))
+    world.catalog.nodes.register(replace(NODE, version="0.2.0"), replaces=NODE)
+    text = refused(world, "n3")
+    assert "node n3 runs Medusa 0.1.0, its owner n1 0.2.0: an earlier version may not" in text
+    assert "`medusa node drain n1`" in text
+    assert moves(world).planned(ID, NodeId("n4"), 60).to == "n4"
+
+
+def test_a_target_without_the_labels_is_refused(world: World) -> None:
+    """Also if no node has them."""
+    record = world.catalog.fragments.get(CARS, MOVING)
+    assert record is not None
+    put(world, replace(record, nodes="zone=a"))
+    assert "its placement does not allow node n2: it needs zone=a" in refused(world)
+
+
+def test_a_drained_target_is_refused(world: World) -> None:
+    """Until that is undone."""
+    drains, participant = world.catalog.drains, CARS.participant
+    drains.drain(participant, OTHER.node, NOW)
+    assert "node n2 is drained; `medusa node undrain n2` ends that." in refused(world)
+    drains.undrain(participant, OTHER.node)
+    assert moves(world).planned(ID, OTHER.node, 60).to == OTHER.node
+
+
+def test_a_fragment_that_is_not_there_is_refused(world: World) -> None:
+    """The hint names those that are."""
     with pytest.raises(RefusedError, match=r"there is no fragment cars\.nothing") as caught:
         moves(world).planned(FragmentId(CARS, FragmentName("nothing")), OTHER.node, 60)
     assert "cars.moving" in caught.value.hint
-    catalog.drains.drain(CARS.participant, OTHER.node, NOW)
-    assert "node n2 is drained" in refused(world)
-    catalog.drains.undrain(CARS.participant, OTHER.node)
+
+
+def test_a_failed_fragment_is_refused(world: World) -> None:
+    """It would fail on the target, too; a failure under an earlier owner says nothing."""
     report(world, MOVING, LaneState.FAILED)
     assert "its lane has failed on node n1" in refused(world)
-    report(world, MOVING, LaneState.RUNNING)
-    pause(CARS, MOVING, catalog)
+    world.catalog.owners.claim(CARS, MOVING, NODE, NOW)
+    assert moves(world).planned(ID, OTHER.node, 60).to == OTHER.node
+
+
+def test_a_paused_fragment_is_refused(world: World) -> None:
+    """Only one that runs has a lane to follow."""
+    pause(CARS, MOVING, world.catalog)
     assert "it is paused" in refused(world)
+
+
+def test_a_fragment_without_an_owner_that_is_up_is_refused(world: World) -> None:
+    """Its placement decides where it runs next."""
+    world.catalog.drains.drain(CARS.participant, NODE.node, NOW)
+    world.catalog.owners.release(ID, leaving(world.catalog, owner(world), ID))
+    assert "no node has claimed it" in refused(world)
+    gone = replace(NODE, node=NodeId("n5"))
+    world.catalog.owners.claim(CARS, MOVING, gone, NOW)
+    assert "its node n5 is down" in refused(world)
+
+
+def test_a_second_move_of_a_fragment_is_refused(world: World) -> None:
+    """While the first one is under way, whatever its target."""
+    world.catalog.nodes.register(replace(OTHER, node=NodeId("n3")))
+    asked(world)
+    again = moves(world).planned(ID, NodeId("n3"), 60)
+    with pytest.raises(RefusedError, match="it is being moved to node n2 already"):
+        moves(world).ask(again)
 
 
 def test_a_log_that_begins_too_late_is_found_before_the_move(world: World) -> None:

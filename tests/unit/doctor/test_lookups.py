@@ -22,6 +22,7 @@ from pipeline.deploy.documents import read_document
 from pipeline.deploy.expiring import Search
 from pipeline.doctor.facts import ObservedQueue, ObservedSecondaries
 from pipeline.doctor.lookups import (
+    clocks_of,
     expiring_facts,
     overdue_of,
     queued_of,
@@ -29,13 +30,16 @@ from pipeline.doctor.lookups import (
     secondaries_of,
 )
 from pipeline.errors import NotAllowedError
+from pipeline.heartbeats.clocks import ClockOffset
 from pipeline.heartbeats.codec import encode
 from pipeline.heartbeats.heartbeat import Heartbeat
 from pipeline.heartbeats.steps import StepAge
+from pipeline.heartbeats.topic import topic_spec
 from pipeline.ids import (
     Epoch,
     FragmentId,
     FragmentName,
+    Millis,
     NetworkId,
     NetworkName,
     NetworkVersion,
@@ -63,6 +67,45 @@ from tests.unit.deploy.twins import NOW, TwinClock, World, write_project
 from tests.unit.kafka import create
 
 IN, OUT = TopicName("car-sightings"), TopicName("out")
+
+
+class Beating(TwinClock):
+    """While it sleeps the node sends a heartbeat, by a clock of its own."""
+
+    def __init__(self, world: World, topic: TopicName, ahead_ms: int) -> None:
+        super().__init__()
+        self._world, self._topic, self._ahead_ms = world, topic, ahead_ms
+
+    def sleep(self, seconds: float) -> None:
+        """Append it at the time of the broker, which is that of this clock."""
+        super().sleep(seconds)
+        self._world.clock.passed_s = self.passed_s
+        at_ms, one = Millis(self.now_ms() + self._ahead_ms), node()
+        beat = Heartbeat(one.node, one.started_at_ms, 1, SteadyMillis(0), 0, wall_ms=at_ms)
+        self._world.kafka.append(self._topic, None, encode(beat))
+
+
+def test_clocks_are_compared_by_heartbeats_that_come() -> None:
+    """An old one, such as of a broker that has none new, says nothing."""
+    world, us, one = World.new(), ParticipantId("local"), node()
+    topic, clock = heartbeats_topic(us), Beating(world, heartbeats_topic(us), 60_000)
+    world.catalog.nodes.register(one)
+    assert clocks_of(world.catalog, us, world.kafka, world.log, clock) == ()
+    world.kafka.create_topics((topic_spec(us),))
+    old = Heartbeat(one.node, one.started_at_ms, 1, SteadyMillis(0), 0, wall_ms=Millis(1))
+    world.kafka.append(topic, None, encode(old))
+    assert clocks_of(world.catalog, us, world.kafka, world.log, TwinClock()) == ()
+    found = clocks_of(world.catalog, us, world.kafka, world.log, clock)
+    assert found == (ClockOffset(one.node, 60_000, 61_000), ClockOffset(None, -500, 0))
+
+
+def test_clocks_are_not_compared_with_heartbeats_that_their_senders_stamp() -> None:
+    """An existing topic is used as it is."""
+    world, us = World.new(), ParticipantId("local")
+    world.catalog.nodes.register(node())
+    create(world.kafka, heartbeats_topic(us))
+    clock = Beating(world, heartbeats_topic(us), 60_000)
+    assert clocks_of(world.catalog, us, world.kafka, world.log, clock) == ()
 
 
 def test_steps_that_take_too_long_are_found_by_heartbeats() -> None:

@@ -31,6 +31,7 @@ heartbeats = st.builds(
     agent_ms=numbers,
     ended=st.booleans(),
     steps=st.none() | steps,
+    wall_ms=st.none() | numbers.map(Millis),
 )
 STEPS = (StepAge("tolls.moving", "batch", 70),)
 ONE = Heartbeat(NodeId("n1"), Millis(7), 1, SteadyMillis(2), 3)
@@ -57,6 +58,16 @@ def test_a_heartbeat_of_an_earlier_version_says_nothing_of_steps() -> None:
     fields["steps"] = 3
     assert decode(json.dumps(fields).encode(), "here").steps == ()
     del fields["steps"]
+    assert decode(json.dumps(fields).encode(), "here") == ONE
+
+
+def test_a_heartbeat_of_an_earlier_version_has_no_wall_time() -> None:
+    """One that has something else there is none."""
+    fields = json.loads(encode(replace(ONE, wall_ms=Millis(9))))
+    assert decode(json.dumps(fields).encode(), "here").wall_ms == 9
+    with pytest.raises(NoHeartbeatError):
+        decode(json.dumps({**fields, "wall_ms": "9"}).encode(), "here")
+    del fields["wall_ms"]
     assert decode(json.dumps(fields).encode(), "here") == ONE
 
 

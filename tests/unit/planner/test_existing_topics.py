@@ -67,6 +67,10 @@ def test_topics_as_created_fit() -> None:
         (REDRIVE, {"retention.ms": "1000"}, None),
         (OUTPUT, {"retention.ms": "1000"}, None),
         (MARKERS, {"retention.ms": "1000"}, None),
+        (MARKERS, {"min.compaction.lag.ms": "0"}, False),
+        (MARKERS, {"min.compaction.lag.ms": "599999"}, False),
+        (MARKERS, {"min.compaction.lag.ms": "3600000"}, None),
+        (BOUNDARIES, {"min.compaction.lag.ms": "0"}, None),
     ],
 )
 def test_settings_that_lose_records_or_change_results(

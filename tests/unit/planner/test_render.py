@@ -66,6 +66,7 @@ def test_data_is_json_with_stable_keys() -> None:
         "problems",
         "warnings",
         "inputs",
+        "arrows",
     ]
     assert data["fragments"] == [
         {
