@@ -15,6 +15,8 @@ AFTER_S = 5.0
 KIB, MIB = 2**10, 2**20
 WANTED = 2.0
 """The owner's 99th percentile while a follower is built, beside that before, at most."""
+PAUSES_MS = {"moves": (1_500, 3_000), "upgrades": (2_000, 2_000)}
+"""The median of pauses, and the worst one, at most."""
 TAIL = 0.99
 NOTHING = "-"
 
@@ -126,11 +128,29 @@ def tails_text(before_ms: Sequence[float], meanwhile_ms: Sequence[float]) -> str
     return f"{text}, {meanwhile / before:.2f} times"
 
 
-def summary(what: str, found: Sequence[Move]) -> str:
-    """Medians of some moves; the latencies are those of all of them together."""
+def bounds_text(pauses: Sequence[float], most: tuple[float, float]) -> str:
+    """Whether pauses are within the bounds of their median and of the worst one.
+
+    >>> bounds_text([900.0, 1_400.0], (1_500, 3_000)), bounds_text([900.0, 3_400.0], (1_500, 3_000))
+    ('wanted: 1500 and 3000 ms at most, met', 'wanted: 1500 and 3000 ms at most, not met')
+    """
+    met = median(pauses) <= most[0] and max(pauses) <= most[1]
+    return f"wanted: {most[0]:.0f} and {most[1]:.0f} ms at most, {'met' if met else 'not met'}"
+
+
+def summary(what: str, found: Sequence[Move], most: tuple[float, float] | None = None) -> str:
+    """Medians of some moves; the latencies are those of all of them together.
+
+    Args:
+        what: they are.
+        found: their figures.
+        most: the wanted bounds of their pauses, in ms: of the median, and of the worst one; None:
+            they are only compared.
+    """
     pauses = [one.pause for one in found]
     text = (
-        f"{what}: pause median {median(pauses):.0f} ms, worst {max(pauses):.0f} ms; whole median "
+        f"{what}: pause median {median(pauses):.0f} ms, worst {max(pauses):.0f} ms"
+        f"{'' if most is None else f' ({bounds_text(pauses, most)})'}; whole median "
         f"{median([one.whole for one in found]):.0f} ms"
     )
     built = [one.built for one in found if one.built]

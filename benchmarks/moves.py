@@ -3,6 +3,7 @@
     python -m benchmarks.moves                        # stateless, 20 moves
     python -m benchmarks.moves --job window
     python -m benchmarks.moves --job join --keys 200000
+    python -m benchmarks.moves --job join --state 100
     python -m benchmarks.moves --job window --upgrade --moves 5
     python -m benchmarks.moves --job window --sides flink ours
 
@@ -22,9 +23,10 @@ level, the follower's lag is measured (time from a commit marker until the follo
 that batch), and its processor time beside the owner's.
 
 The join keeps a row of each key on both sides for an hour; `--keys` readings are sent before the
-first move, and the size of its state is printed. With `--upgrade` each move is followed by an
-upgrade of the second node, as `docs/upgrades.md` describes it: drained, stopped, started, no longer
-drained. Its pause is measured alike.
+first move, and the size of its state is printed. With `--state` its rows have a text that cannot
+be compressed by more than half, and readings are sent until the files of its state have so many
+MiB. With `--upgrade` each move is followed by an upgrade of the second node, as `docs/upgrades.md`
+describes it: drained, stopped, started, no longer drained. Its pause is measured alike.
 
 With `--sides flink` the job of Flink is stopped with a savepoint, and started from it by a second
 process, which runs already and waits for it; see `benchmarks.peer_moves`.
@@ -60,7 +62,18 @@ from benchmarks.harness import (
     wait_for,
 )
 from benchmarks.lane_log import markers_of
-from benchmarks.move_figures import AFTER_S, BEFORE_S, Built, Move, Used, level_text, summary
+from benchmarks.move_figures import (
+    AFTER_S,
+    BEFORE_S,
+    MIB,
+    PAUSES_MS,
+    Built,
+    Move,
+    Used,
+    level_text,
+    size_text,
+    summary,
+)
 from benchmarks.processes import node_of
 from benchmarks.sides import OURS
 from benchmarks.state import sizes_in, state_bytes
@@ -89,6 +102,27 @@ boxes:
 outputs:
   pairs: {topic: bench-pairs, partitions: 4}
 """
+WIDE_JOIN = JOIN.replace(
+    "  warm: {filter: readings, where: celsius > -90}\n",
+    """  wide:
+    map: readings
+    select:
+      sensor: sensor
+      celsius: celsius
+      at: at
+      text: sha2(concat(sensor, CAST(at AS STRING)), 512)
+  warm: {filter: wide, where: celsius > -90}
+""",
+).replace(
+    "left: readings, right: warm, on: [sensor, at], within: 1h}\n    select: {",
+    "left: wide, right: warm, on: [sensor, at], within: 1h}\n"
+    "    select: {text: left.text, other: right.text, ",
+)
+"""The same with 128 more characters in each row of its state."""
+FILLED_AT = 20_000.0
+FILLED_S = 5.0
+FILLED_MOST = 5_000_000
+"""Readings a second to fill a state, and how many at once, in seconds; and how many at most."""
 JOBS = {
     "stateless": ("bench_stateless", "converted", "bench-converted"),
     "window": ("bench_window", "averages", "bench-averages"),
@@ -219,9 +253,7 @@ def _built(setup: Setup, process: "subprocess.Popen[str]", said: list[str], to: 
         elif f"{to} is level" in line or f"{to} starts it" in line:
             break
     after = Used.of(pid)
-    folder = setup.checkpoint(to) if begun else None
-    size = sum(sizes_in(folder / "state")) if folder else 0
-    return Built(before, after, size)
+    return Built(before, after, _state_size(setup, to) if begun else 0)
 
 
 def upgraded(setup: Setup) -> Move:
@@ -259,12 +291,15 @@ def main(arguments: list[str]) -> int:
     add("--moves", type=int, default=20, help="(%(default)s)")
     add("--rate", type=float, default=1_000.0, help="readings a second (%(default)s)")
     add("--keys", type=int, default=0, help="readings sent before the first move")
+    add("--state", type=int, default=0, help="MiB of a join's state before the first move")
     add("--upgrade", action="store_true", help="upgrade the second node after each move")
     add("--warm-up", type=float, default=40.0, help="seconds before the first move (%(default)s)")
     add("--level", type=float, default=30.0, help="seconds of both level; 0: none (%(default)s)")
     options = parser.parse_args(arguments)
     if FLINK in options.sides and options.job == "join":
         parser.error("there is no join of Flink's")
+    if options.state and options.job != "join":
+        parser.error("only a join's state is filled")
     os.environ.setdefault("MEDUSA_SPARK_MASTER", "local[2]")
     for side in options.sides:
         with running_stack(node=side == OURS) as stack, ExitStack() as undo:
@@ -272,7 +307,7 @@ def main(arguments: list[str]) -> int:
             if side == FLINK:
                 peer_moves.measure(stack, schema_id, options)
             else:
-                _measure_own(stack, options)
+                _measure_own(stack, schema_id, options)
     return 0
 
 
@@ -289,8 +324,9 @@ def _begin(stack: Stack, undo: ExitStack, options: argparse.Namespace) -> int:
     return schema_id
 
 
-def _measure_own(stack: Stack, options: argparse.Namespace) -> None:
-    (stack.folder / "join.yaml").write_text(JOIN, encoding="utf-8")
+def _measure_own(stack: Stack, schema_id: int, options: argparse.Namespace) -> None:
+    join = WIDE_JOIN if options.state else JOIN
+    (stack.folder / "join.yaml").write_text(join, encoding="utf-8")
     network, fragment, topic = JOBS[options.job]
     with (
         SecondNode(stack) as node,
@@ -299,9 +335,29 @@ def _measure_own(stack: Stack, options: argparse.Namespace) -> None:
     ):
         setup = Setup(stack, node, network, fragment, arrivals)
         time.sleep(options.warm_up)
+        if options.state:
+            _fill(setup, schema_id, options.state * MIB)
         _moves(setup, options)
         if options.level:
             _level(setup, options)
+
+
+def _fill(setup: Setup, schema_id: int, wanted: int) -> None:
+    """Send readings until the files of the owner's state are so large, in bytes."""
+    sent, owner = 0, setup.owner
+    while (size := _state_size(setup, owner)) < wanted:
+        if sent >= FILLED_MOST:
+            raise SystemExit(f"{sent:,} readings have made {size_text(size)} of state")
+        fed(feed(setup.stack, "steady", schema_id, rate=FILLED_AT, warm_up=0, seconds=FILLED_S))
+        sent += round(FILLED_AT * FILLED_S)
+        time.sleep(FILLED_S)
+    print(f"{sent:,} readings have made {size_text(size)} of state", flush=True)
+    time.sleep(BEFORE_S)
+
+
+def _state_size(setup: Setup, node: str) -> int:
+    folder = setup.checkpoint(node)
+    return sum(sizes_in(folder / "state")) if folder else 0
 
 
 def _moves(setup: Setup, options: argparse.Namespace) -> None:
@@ -316,7 +372,8 @@ def _moves(setup: Setup, options: argparse.Namespace) -> None:
     size = state_bytes(setup.stack.folder) / 2**20
     for what, every in (("moves", found), ("upgrades", upgrades)):
         if every:
-            print(summary(f"{options.job}, {len(every)} {what}", every), flush=True)
+            text = summary(f"{options.job}, {len(every)} {what}", every, PAUSES_MS[what])
+            print(text, flush=True)
     print(f"state files of all checkpoints {size:.0f} MiB", flush=True)
 
 

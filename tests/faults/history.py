@@ -44,6 +44,7 @@ class Kind(Enum):
     LETTER = "dead letter"
     STATE = "another state"
     FOLLOWER = "follower"
+    PAUSE = "pause"
     UNSETTLED = "not settled"
     SETTLED_TWICE = "settled twice"
     DONE = "done mark"

@@ -3,7 +3,7 @@
 import doctest
 
 from benchmarks import move_figures
-from benchmarks.move_figures import MIB, Built, Move, Used, level_text, summary
+from benchmarks.move_figures import MIB, PAUSES_MS, Built, Move, Used, level_text, summary
 
 BUILT = Built(Used(10.0, 3.0, 0), Used(14.0, 5.5, 2 * MIB), 3 * MIB)
 
@@ -33,10 +33,13 @@ def test_latencies_of_all_moves_are_one_distribution() -> None:
         Move(500.0, 100.0, 900.0, BUILT, (100.0,) * 99, (150.0,) * 99),
         Move(700.0, 100.0, 1_100.0, BUILT, (100.0,), (400.0,)),
     ]
-    text = summary("window, 2 moves", moves)
-    assert "pause median 600 ms, worst 700 ms; whole median 1000 ms" in text
+    text = summary("window, 2 moves", moves, PAUSES_MS["moves"])
+    assert "pause median 600 ms, worst 700 ms (wanted: 1500 and 3000 ms at most, met)" in text
+    assert "whole median 1000 ms" in text
     assert "p99 100 ms before, 150 ms meanwhile, 1.50 times (wanted: 2 at most)" in text
-    assert summary("2 upgrades", [Move(1.0, 1.0, 2.0)]).count("\n") == 0
+    upgrade = summary("1 upgrade", [Move(2_001.0, 1.0, 2.0)], PAUSES_MS["upgrades"])
+    assert upgrade.count("\n") == 0
+    assert "2000 ms at most, not met" in upgrade
 
 
 def test_a_follower_is_shown_beside_its_owner() -> None:
