@@ -1,8 +1,9 @@
 """Recovery time against its cost: load without a fault, and the table of both."""
 
+import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from benchmarks.harness import median, percentile
 from benchmarks.processes import computed_s, written_bytes
@@ -13,6 +14,8 @@ HEADER = (
     "of the broker",
     "written",
     "results after (p50, p99)",
+    "kills",
+    "first new batch (median, worst)",
     "longest time without a result, less the usual one (median, worst)",
 )
 
@@ -45,23 +48,31 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One mode: its cost, and the pauses of its kills in seconds; none were measured: empty."""
+    """One mode: its cost, and its kills.
+
+    Args:
+        mode: its name.
+        cost: without a fault.
+        pauses: of each kill, the longest time without a result, less the usual one, in seconds.
+        batches: seconds from each kill to the first new batch, committed; empty: not measured.
+    """
 
     mode: str
     cost: Cost
     pauses: tuple[float, ...]
+    batches: tuple[float, ...] = ()
 
     def __str__(self) -> str:
-        cost, pauses = self.cost, "-"
-        if self.pauses:
-            pauses = f"{median(self.pauses):.2f} s, {max(self.pauses):.2f} s"
+        cost = self.cost
         cells = (
             self.mode,
             f"{cost.nodes * 100:.0f} %",
             f"{cost.broker * 100:.0f} %",
             f"{cost.written / 1024:.0f} KiB/s",
             f"{cost.latency:.2f} s, {cost.latency_99:.2f} s",
-            pauses,
+            str(len(self.pauses)),
+            _seconds(self.batches),
+            _seconds(self.pauses),
         )
         return _line(cells)
 
@@ -70,6 +81,23 @@ def table(rows: Sequence[Row]) -> str:
     """The modes below each other."""
     lines = [_line(HEADER), "|" + "---|" * len(HEADER), *map(str, rows)]
     return "\n".join(lines)
+
+
+def to_json(rows: Sequence[Row]) -> str:
+    """All that was measured, for `rows_of`."""
+    return json.dumps([asdict(one) for one in rows], indent=1)
+
+
+def rows_of(text: str) -> tuple[Row, ...]:
+    """The rows of a file that `to_json` has written.
+
+    Raises:
+        KeyError: it is something else.
+    """
+    return tuple(
+        Row(one["mode"], Cost(**one["cost"]), tuple(one["pauses"]), tuple(one["batches"]))
+        for one in json.loads(text)
+    )
 
 
 def measured(
@@ -97,6 +125,10 @@ def measured(
 def _used(pids: Sequence[int], broker: int) -> tuple[float, float, float]:
     """Processor seconds of the nodes and of the broker, and bytes that the nodes have written."""
     return sum(map(computed_s, pids)), computed_s(broker), sum(map(written_bytes, pids))
+
+
+def _seconds(found: Sequence[float]) -> str:
+    return f"{median(found):.2f} s, {max(found):.2f} s" if found else "-"
 
 
 def _line(cells: Sequence[str]) -> str:

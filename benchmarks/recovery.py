@@ -211,6 +211,32 @@ def node_of(made: World, name: str, session_timeout: str) -> Node:
     return node
 
 
+def node_apart(made: World, name: str, session_timeout: str) -> Node:
+    """A node that is ready, on checkpoints of its own."""
+    node = node_of(made, name, session_timeout)
+    node.checkpoints = made.folder / f"checkpoints-{name}"
+    node.start()
+    made.await_ready(node)
+    return node
+
+
+def load_run(made: World, network: str, document: str, rate: int) -> Running:
+    """Deploy the soak's network or another one with its readings, and wait until it writes.
+
+    Args:
+        made: has a node that is ready.
+        network: its name.
+        document: with `{name}` in place of that.
+        rate: readings a second.
+    """
+    schema_id = made.registry.register(f"{network}-readings-value", SCHEMA)
+    load = Load(made.stack.kafka_bootstrap_servers, f"{network}-readings", schema_id, rate)
+    plan = made.deploy(network, document.replace("{name}", network), {"readings.avsc": SCHEMA})
+    running = made.run(network, plan, load)
+    made.await_stable(_now_ms())
+    return running
+
+
 def epoch_of(running: Running, fragment: Fragment) -> int:
     """The epoch of the last marker; -1 before there is one."""
     marker = running.marker(fragment)

@@ -34,6 +34,11 @@ def owner_cut_from_kafka(world: World, random: Random) -> None:
     _cut(world, random, (Server.KAFKA,))
 
 
+def owner_cut_from_zookeeper(world: World, random: Random) -> None:
+    """The same of ZooKeeper alone: it writes until Kafka fences it, which it notices."""
+    _cut(world, random, (Server.ZOOKEEPER,))
+
+
 def owner_cut_from_both(world: World, random: Random) -> None:
     """The same of Kafka and ZooKeeper. Kafka is back first, and has fenced all that it runs."""
     _cut(world, random, (Server.KAFKA, Server.ZOOKEEPER))

@@ -59,6 +59,15 @@ class Observer:
         """The records read from a topic so far, in order of reading."""
         return tuple(self._seen[topic])
 
+    def forget(self, kept: int) -> None:
+        """Keep only the newest records of each topic; a run without a history needs no others.
+
+        Args:
+            kept: how many; at least one.
+        """
+        for seen in self._seen.values():
+            del seen[:-kept]
+
     def last(self, topic: TopicName) -> Observed | None:
         """The newest record of a topic with one partition."""
         seen = self._seen[topic]

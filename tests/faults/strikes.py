@@ -19,7 +19,7 @@ from tests.faults.copies import (
     copy_takes_over_at_any_time,
     store_is_gone,
 )
-from tests.faults.cuts import owner_cut_from_both, owner_cut_from_kafka
+from tests.faults.cuts import owner_cut_from_both, owner_cut_from_kafka, owner_cut_from_zookeeper
 from tests.faults.missing import (
     input_missing,
     input_missing_owner_killed,
@@ -383,6 +383,7 @@ FAULTS: Mapping[str, Fault] = {
         store_is_gone,
         copy_killed,
         owner_cut_from_kafka,
+        owner_cut_from_zookeeper,
         owner_cut_from_both,
         checkpoint_deleted,
         checkpoint_deleted_twice,

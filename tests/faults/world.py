@@ -4,7 +4,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -210,9 +210,11 @@ class World:
         self.medusa("deploy", f"--file={path}", "--yes", "--no-wait")
         return planner.plan(read_document(path, lambda _: None).network, OWNER)
 
-    def rely(self, reliability: str | Mapping[str, str]) -> None:
-        """Deploy all networks with another reliability."""
-        for running in self.networks:
+    def rely(
+        self, reliability: str | Mapping[str, str], networks: Sequence[Running] | None = None
+    ) -> None:
+        """Deploy networks, all by default, with another reliability."""
+        for running in self.networks if networks is None else networks:
             path = self.folder / "documents" / running.network / "network.yaml"
             text = path.read_text()
             document = yaml.load(text, yaml.BaseLoader)  # noqa: S506 - it makes texts alone

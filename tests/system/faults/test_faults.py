@@ -45,7 +45,9 @@ def test_tentative_results_are_settled_whatever_ends_them(strike: Strike, fault:
 
 
 @pytest.mark.second_tier("test_a_fenced_zombie_writes_no_record, with a suspended node")
-@pytest.mark.parametrize("fault", ["owner_cut_from_kafka", "owner_cut_from_both"])
+@pytest.mark.parametrize(
+    "fault", ["owner_cut_from_kafka", "owner_cut_from_zookeeper", "owner_cut_from_both"]
+)
 def test_results_are_exact_when_the_owner_alone_is_cut_off(strike: Strike, fault: str) -> None:
     """Secondaries take over; what the owner sends late is refused, and it can claim again."""
     strike(["window"], [fault])

@@ -20,3 +20,10 @@ def test_a_mode_is_of_medusa_or_of_a_peer() -> None:
     """No name is in both tables."""
     assert not set(STANDBYS) & set(reliability.MODES)
     assert reliability.COMPARED in reliability.QUERIES
+
+
+def test_everything_is_one_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """All modes include those of Kafka Streams, and so does what they refuse."""
+    with pytest.raises(SystemExit):
+        reliability.main(["--all", "--query", "deduplicate"])
+    assert "--query windows alone" in capsys.readouterr().err
