@@ -6,7 +6,7 @@ Independent of Spark.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import cast
+from typing import Final, cast
 from zlib import crc32
 
 import pyarrow.compute as pc
@@ -107,3 +107,7 @@ class Results:
             record = row.get(ROW)
             of = None if record is None else FailedRow.read(record, row[HELD])
             yield FailedResult(row["reason"], row["value"], Millis(row["timestamp_ms"]), of)
+
+
+NO_RESULTS: Final = Results(Table.from_pydict({name: [] for name in (*COLUMNS, "reason", ID)}))
+"""Of no batch."""
