@@ -6,7 +6,7 @@ join come when both rows are there, before or after a cut; and of a union of sev
 be ahead of the others.
 
 A box without state, or an inner join, is never wrong by itself: it is tentative only if it reads
-what is.
+what is. So one that reads external streams alone ends a chain before it begins.
 """
 
 from collections.abc import Iterator, Mapping
@@ -67,6 +67,11 @@ def _not_followed(
             yield stream, f"results of {box.kind} {box.name} do not come in the order of event time"
         elif any(_may_be_tentative(one, writers) for one in writer.derived):
             yield stream, f"{box.kind} {box.name} waits for stable input"
+        elif writer.is_bounded and not writer.shape.waits:
+            yield (
+                stream,
+                f"{box.kind} {box.name} is never tentative, and waits for all of its input",
+            )
 
 
 def _may_be_tentative(stream: StreamName, writers: Mapping[StreamName, Fragment]) -> bool:

@@ -70,7 +70,7 @@ def test_forks_of_any_scenario(
     check(chain)
 
 
-@pytest.mark.parametrize("passing", [0, 1, 3])
+@pytest.mark.parametrize("passing", [0, 2])
 def test_tentative_results_pass_through(passing: int) -> None:
     """Within the bound beyond the latency of the lanes: the waits overlap."""
     chain = Chain(CUT, passing=passing).go()
@@ -91,10 +91,9 @@ def test_tentative_results_pass_through(passing: int) -> None:
     assert forks.phase is ForkPhase.ABSENT
 
 
-@pytest.mark.parametrize("passing", [1, 2])
-def test_a_lane_without_state_passes_on_what_is_tentative_alone(passing: int) -> None:
+def test_lanes_without_state_pass_on_what_is_tentative_alone() -> None:
     """Each tentative result has the id of the one that it was made of, and none is before it."""
-    chain = Chain(CUT, passing=passing).go()
+    chain = Chain(CUT, passing=2).go()
     made = {one.id: one for _, one in chain.first.forks.published}
     for link in chain.links[:-1]:
         published = [one for _, one in link.forks.published]
