@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, cast
 from zlib import crc32
 
+import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import Table
 
@@ -109,5 +110,5 @@ class Results:
             yield FailedResult(row["reason"], row["value"], Millis(row["timestamp_ms"]), of)
 
 
-NO_RESULTS: Final = Results(Table.from_pydict({name: [] for name in (*COLUMNS, "reason", ID)}))
+NO_RESULTS: Final = Results(pa.table({name: pa.array([]) for name in (*COLUMNS, "reason", ID)}))
 """Of no batch."""

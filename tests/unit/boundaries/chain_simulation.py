@@ -286,7 +286,8 @@ class Chain:
         self.first = Run(self.scenario)
         self.links: list[Link] = []
         counts, topic = self.first.results, self.first.forks.topic
-        for number, shape in enumerate((*[Stateless()] * self.passing, SUMS), start=1):
+        shapes: tuple[Shape, ...] = (*[Stateless()] * self.passing, SUMS)
+        for number, shape in enumerate(shapes, start=1):
             stable = new_reader(shape, number, self.scenario.most)
             stable.counts, stable.tentative = counts, topic
             bound = Availability(X_MS, self.scenario.policy)

@@ -138,6 +138,8 @@ def test_without_state_external_records_are_read_no_more() -> None:
     first = marker(end, boundary_ms=19)
     found = situation(first, SPEED, STRICT_CARS, ends=ends_of((SPEED, (7, 8)), (STRICT_CARS, (9,))))
     found = promising(found, 19, 3, 4)
-    assert found.decision == Batch({**end, **positions(SPEED, 7, 8), at(STRICT_CARS, 0): 9}, None)
+    assert found.decision == Batch(
+        {**end, **positions(SPEED, 7, 8), at(STRICT_CARS, 0): Offset(9)}, None
+    )
     decision = steered(found, offer(19, 29, 8, 9)).decision
     assert decision == Batch({**end, **tentative(8, 9)}, None, tentative(5, 6))
