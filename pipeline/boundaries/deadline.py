@@ -9,6 +9,7 @@ While a lane is behind its inputs nothing is due: X says nothing about the past.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
@@ -205,16 +206,22 @@ def look(
     return replace(watch, moments=moments, wanted=found)
 
 
-def held(watch: Watch) -> Held | None:
+def held(watch: Watch, of: AbstractSet[StreamName] | None = None) -> Held | None:
     """The results of a lane that were held back when it was last looked at.
 
     What every partition has passed is not held back: it is about to be released.
+
+    Args:
+        watch: what was observed.
+        of: only causes in these inputs count; None: in all.
     """
     if watch.wanted is None:
         return None
     level_ms = watch.level_ms
     for one in watch.moments:
         causes = watch.wanted.missing(one.event_ms) | watch.wanted.behind(one.event_ms)
+        if of is not None:
+            causes = frozenset(at for at in causes if at.input in of)
         if causes:
             for_ms = max(0, watch.as_of_ms - one.since_ms)
             counts_ms = None

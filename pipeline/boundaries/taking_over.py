@@ -11,10 +11,11 @@ from dataclasses import replace
 from pipeline.boundaries.derived import WriterSeen, settled, with_boundary
 from pipeline.boundaries.ends import Ends
 from pipeline.boundaries.lane_time import LaneTime, finished_in
-from pipeline.boundaries.profile import DerivedInput
+from pipeline.boundaries.profile import DerivedInput, ExternalInput
 from pipeline.boundaries.tentative_input import TentativeInput
 from pipeline.ids import Epoch, Offset, StreamName
 from pipeline.markers.positions import InputPartition, Positions
+from pipeline.network.boxes.shape import Stateless
 
 _ANY: Epoch = Epoch(1)
 """Boundaries of one generation come from one fork, so their epoch decides nothing."""
@@ -50,15 +51,16 @@ def seen(ends: Ends | None, time: LaneTime) -> Ends | None:
     """The ends up to which a fork reads: of what was taken over, the positions of its boundary.
 
     The stable records of the same inputs are not read any more. Partitions whose records are not
-    answered are left out, as those of other inputs are.
+    answered are left out, as those of other inputs are. Without state nothing of external inputs is
+    needed: what is made of them is stable.
     """
     if ends is None or not time.taken:
         return ends
-    stable = {
-        (at.topic, at.partition)
-        for at in time.positions
-        if at.input in time.taken and at.topic == time.taken[at.input].stable
-    }
+    unread = {one.stream: one.stable for one in time.taken.values()}
+    if isinstance(time.profile.shape, Stateless):
+        external = (one for one in time.profile.inputs if isinstance(one, ExternalInput))
+        unread |= {one.stream: one.topic for one in external}
+    stable = {(at.topic, at.partition) for at in time.positions if unread.get(at.input) == at.topic}
     there = {one.topic: one.complete.positions for one in time.taken.values()}
     return replace(ends, by_topic={**ends.by_topic, **there}).without({*stable, *time.silent})
 

@@ -154,6 +154,19 @@ def next_event(
     return ForkEvent.EXPIRED if phase is ForkPhase.READY and held_ms >= waits else None
 
 
+def reads_early(phase: ForkPhase, *, by_time: bool) -> bool:
+    """Whether a fork in a phase reads tentative records of its inputs, if there are some.
+
+    Before the deadline only one whose results event time releases: another one has results of a
+    record when it reads it, and they would be lost.
+
+    Args:
+        phase: of the fork.
+        by_time: whether event time releases all of its results.
+    """
+    return phase is ForkPhase.PUBLISHING or (by_time and phase in _RUNNING)
+
+
 def begun(stable: Watch, availability: Availability, measured: Measured) -> Steered:
     """How the event time of a fork moves from its deadline on.
 

@@ -181,9 +181,9 @@ def _availability(fragment: Fragment) -> Iterator[str]:
         what = f"results that are delayed by more than {after} are tentative, in {topic}"
         yield from _fact("availability", f"{bound}: {what}")
         yield from _fact("", _POLICIES[bound.policy])
-        for stream in fragment.inputs:
-            if isinstance(stream, DerivedStream) and stream.tentative:
-                yield from _fact("", f"also computed of tentative results of {stream.name}")
+        how = "also" if fragment.shape.waits else "only if"
+        for name in sorted(fragment.read_early):
+            yield from _fact("", f"{how} computed of tentative results of {name}")
 
 
 def _failures(fragment: Fragment, plan: Plan) -> Iterator[str]:

@@ -109,9 +109,30 @@ class Fragment:
         """Whether it may publish tentative results.
 
         Those of a box that does not wait are never wrong without an input: it only adds results.
+        What it makes of tentative results of an input is as tentative as these.
         """
-        bound = self.availability
-        return bound is not None and bound.policy is not Policy.SUSPEND and self.shape.waits
+        return self.is_bounded and (self.shape.waits or bool(self.read_early))
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether tentative results are preferred to none, if there can be any."""
+        return self.availability is not None and self.availability.policy is not Policy.SUSPEND
+
+    @property
+    def read_early(self) -> frozenset[StreamName]:
+        """The inputs of which its forks read tentative results."""
+        found = (one for one in self.inputs if isinstance(one, DerivedStream) and one.tentative)
+        return frozenset(one.name for one in found)
+
+    @property
+    def in_order(self) -> bool:
+        """Whether a boundary separates its results from those that come later.
+
+        Without state they come as those of its only input do; of several inputs one may be ahead.
+        """
+        if self.stateful_box is not None:
+            return self.traits.in_order
+        return len(self.inputs) == 1 and bool(self.read_early)
 
     @property
     def tentative_topic(self) -> TopicName | None:

@@ -6,6 +6,7 @@ from functools import reduce
 from pipeline.ids import NetworkId, ParticipantId
 from pipeline.network.model import Network
 from pipeline.planner.draft import Draft
+from pipeline.planner.passes.check_bounds import check_bounds
 from pipeline.planner.passes.check_topics import check_topics
 from pipeline.planner.passes.cut import cut
 from pipeline.planner.passes.follow_tentative import follow_tentative
@@ -36,6 +37,7 @@ PASSES: tuple[Pass, ...] = (
     settle_recovery,
     settle_availability,
     follow_tentative,
+    check_bounds,
     list_topics,
     check_topics,
 )

@@ -2,6 +2,7 @@
 
     generation.py  the results of one fork
     records.py     records of a tentative topic, and their headers
+    publishing.py  which results of a fork are published when
     settling.py    which results are confirmed, replaced, undone; when a generation is done
     restoring.py   the state of a settler after a crash
     view.py        tentative and stable results as a reader sees them together

@@ -79,6 +79,36 @@ outputs:
   counts: {topic: early-counts}
   firsts: {topic: early-out}
 """
+LONG = """
+network: early
+availability: 4s
+streams:
+  readings:
+    topic: early-in
+    schema: reading.avsc
+    event_time: at
+    lateness: 0s
+    partitions: 2
+boxes:
+  counts:
+    aggregate: readings
+    window: 1s
+    by: [sensor]
+    compute: {n: count(*)}
+  firsts:
+    deduplicate: counts
+    by: [sensor, window_start]
+    within: 1s
+  some: {filter: firsts, where: n > 0}
+  totals:
+    aggregate: some
+    window: 2s
+    by: [sensor]
+    compute: {n: sum(n)}
+outputs:
+  some: {topic: early-counts}
+  totals: {topic: early-out}
+"""
 WITHIN_S = 120.0
 SENSORS = ("left", "right")
 
@@ -211,3 +241,18 @@ class ChainOfRows(Chain):
         """The ids of tentative results that a stable one has."""
         stable = {dict(one.headers)[RESULT_ID] for one in self.medusa.records(self.topic)}
         return {one.id for one in self.results()} & stable
+
+
+@dataclass
+class LongChain(Chain):
+    """Four fragments: counts, a box that keeps them as rows, one without state, and totals."""
+
+    document: ClassVar[str] = LONG
+
+    @property
+    def passed(self) -> list[TentativeRecord]:
+        """The records of the tentative topic of the fragment without state."""
+        described = self.medusa.admin.describe((self.inner,))[self.inner]
+        records = self.medusa.records(f"{self.inner}.tentative")
+        found = [decode(record, TopicId(described.topic_id)) for record in records]
+        return [one for one in found if isinstance(one, TentativeResult | Undo | DoneMark)]

@@ -93,6 +93,8 @@ class Traits:
         lateness: detection of late rows.
         reads_twice: whether a query reads each row in two places.
         explodes: whether one row can produce several.
+        in_order: whether all results are released by event time: a boundary separates them from
+            those that come later. Without state they come as the records do.
         private: whether only the boxes created with it read its output, which has no topic.
     """
 
@@ -104,6 +106,7 @@ class Traits:
     lateness: Lateness = Lateness.NONE
     reads_twice: bool = False
     explodes: bool = False
+    in_order: bool = False
     private: bool = False
 
     @property
@@ -129,6 +132,7 @@ TRAITS: Mapping[str, Traits] = MappingProxyType(
             keeps=Keeps.GROUPS,
             shape=aggregate.shape,
             lateness=Lateness.GROUP,
+            in_order=True,
         ),
         "join": Traits(
             join.read,
@@ -145,6 +149,7 @@ TRAITS: Mapping[str, Traits] = MappingProxyType(
             keeps=Keeps.ROWS,
             shape=as_of.shape,
             lateness=Lateness.ANSWER,
+            in_order=True,
         ),
         "top": Traits(
             top.read,
@@ -152,6 +157,7 @@ TRAITS: Mapping[str, Traits] = MappingProxyType(
             keeps=Keeps.GROUPS,
             shape=top.shape,
             lateness=Lateness.GROUP,
+            in_order=True,
         ),
         "union": Traits(union.read, Provenance.PASSED),
         "python": Traits(python.read, Provenance.CALLED, reads=python.reads),
@@ -165,6 +171,7 @@ TRAITS: Mapping[str, Traits] = MappingProxyType(
             shape=deduplicate.shape,
             lateness=Lateness.ROW,
             reads_twice=True,
+            in_order=True,
         ),
     }
 )

@@ -10,16 +10,13 @@ results without it are tentative. So silence means `missing`, unless the documen
 table that is loaded first is silent as a rule: it stays as it is.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 
-from pipeline import durations
 from pipeline.availability import Availability, tightest
 from pipeline.errors import DocumentError, Problem
 from pipeline.ids import FragmentName, StreamName
 from pipeline.network.model import ExternalStream, Load, Network, Silence
 from pipeline.planner.draft import Draft
-from pipeline.planner.passes.list_topics import tentative_retention_ms
 from pipeline.planner.passes.share_box_settings import declared_availabilities
 from pipeline.planner.plan import Fragment, FragmentInput
 from pipeline.reliability import Mode, Recovery
@@ -29,8 +26,7 @@ def settle_availability(draft: Draft) -> Draft:
     """Fill in the availability; that of the network only where it is possible.
 
     Raises:
-        DocumentError: a box or an output declares one where there can be none, or a bound is not
-            below the retention of the tentative results.
+        DocumentError: a box or an output declares one where there can be none.
     """
     network, settled = draft.network, draft
     found: list[Fragment] = []
@@ -44,9 +40,7 @@ def settle_availability(draft: Draft) -> Draft:
             else:
                 settled = settled.noting(f"{fragment.name} has no availability bound, since {why}")
             bound = None
-        bounded = _with_bound(fragment, bound)
-        problems.extend(_too_long(network, bounded))
-        found.append(bounded)
+        found.append(_with_bound(fragment, bound))
     if problems:
         raise DocumentError(tuple(problems))
     return _noting_silence(replace(settled, fragments=tuple(found)), draft.fragments)
@@ -90,20 +84,6 @@ def _without_silence(stream: FragmentInput) -> FragmentInput:
     if not isinstance(stream, ExternalStream) or stream.silence_declared:
         return stream
     return stream if stream.load is Load.FIRST else replace(stream, silence=Silence.MISSING)
-
-
-def _too_long(network: Network, fragment: Fragment) -> Iterator[Problem]:
-    """Why tentative results would be removed before they may be published."""
-    kept_ms = tentative_retention_ms(network, fragment)
-    bound = fragment.availability
-    if bound is None or not fragment.may_be_tentative or bound.bound_ms < kept_ms:
-        return
-    yield Problem(
-        f"its availability bound of {durations.format(bound.bound_ms)} is not below the retention "
-        f"of its tentative results, {durations.format(kept_ms)}",
-        box=fragment.name,
-        hint="write a shorter bound; they are kept for 1d, or as its output if that is less",
-    )
 
 
 def _noting_silence(draft: Draft, before: tuple[Fragment, ...]) -> Draft:

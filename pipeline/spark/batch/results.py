@@ -6,9 +6,10 @@ Independent of Spark.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import cast
+from typing import Final, cast
 from zlib import crc32
 
+import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import Table
 
@@ -107,3 +108,7 @@ class Results:
             record = row.get(ROW)
             of = None if record is None else FailedRow.read(record, row[HELD])
             yield FailedResult(row["reason"], row["value"], Millis(row["timestamp_ms"]), of)
+
+
+NO_RESULTS: Final = Results(pa.table({name: pa.array([]) for name in (*COLUMNS, "reason", ID)}))
+"""Of no batch."""

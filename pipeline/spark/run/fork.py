@@ -1,8 +1,9 @@
 """A fork: a tentative lane, which goes on without what its stable lane waits for.
 
 It begins at a checkpoint of the stable lane that runs in the same process: the files are linked,
-and the commit marker of that batch is known, so nothing is read from Kafka for it. It runs the same
-plan in a query of its own, claims nothing, and publishes nothing but what its batches pass on.
+and the commit marker of that batch is known, so nothing is read from Kafka for it. Without state
+the marker is enough. It runs the same plan in a query of its own, claims nothing, and publishes
+nothing but what its batches pass on.
 """
 
 import logging
@@ -22,6 +23,7 @@ from pipeline.ids import BatchId, Offset, StreamName
 from pipeline.lanes.start.facts import Unusable
 from pipeline.markers.commit_marker import NO_BATCH, CommitMarker
 from pipeline.markers.positions import InputPartition
+from pipeline.network.boxes.shape import Stateless
 from pipeline.spark.query.lowered import AssignedTopic, Lowered, restricted, with_tentative
 from pipeline.spark.run.background_job import BackgroundJob
 from pipeline.spark.run.batch_sizer import BatchLimit, BatchSizer
@@ -33,6 +35,7 @@ from pipeline.spark.run.lane_query import LaneQuery
 from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.spark.run.planned_batch import (
     identify,
+    plan_first_batch,
     plan_next_batch,
     rewrite_batch,
     withdraw_batch,
@@ -135,7 +138,8 @@ class Fork:
     def _run(self, write_job: BackgroundJob) -> None:
         settings, host = self._settings, self._host
         inputs = self._stable.inputs.copy()
-        lowered, marker = self._linked(inputs)
+        is_stateless = isinstance(settings.fragment.shape, Stateless)
+        lowered, marker = self._anew(inputs) if is_stateless else self._linked(inputs)
         names = settings.fragment.names
         topics = frozenset({names.redrive, *(one.topic for one in settings.fragment.inputs)})
         host.news.join(self._planner, topics, marker)
@@ -231,25 +235,44 @@ class Fork:
             place=self._settings.place,
         )
 
+    def _anew(self, inputs: LaneInputs) -> tuple[Lowered, CommitMarker]:
+        """Begin in an empty checkpoint, at the last marker: without state there is nothing else.
+
+        The stable lane itself may not have had a record yet. A batch that reads nothing is planned
+        first, as in `_linked`.
+        """
+        found = self._stable.markers()
+        marker = replace(found[max(found)], batch=NO_BATCH)
+        lowered = inputs.latest or inputs.lowered(self._settings, marker.sources)
+        folder = self._checkpoints.empty(self._settings.epoch)
+        lowered, marker = self._reading(restricted(lowered, marker.end), marker)
+        now_ms, end = self._host.clock.now_ms(), marker.end
+        plan_first_batch(self._host.spark, folder, lowered, end, None, now_ms)
+        return lowered, marker
+
     def _with_tentative(
         self, lowered: Lowered, marker: CommitMarker
     ) -> tuple[Lowered, CommitMarker]:
+        """Plan and marker as of `_reading`; the last batch of the checkpoint ends there, too."""
+        if not self._stable.tentative:
+            return lowered, marker
+        lowered, marker = self._reading(lowered, marker)
+        rewrite_batch(self._folder, marker.batch, lowered, marker.end)
+        return lowered, marker
+
+    def _reading(self, lowered: Lowered, marker: CommitMarker) -> tuple[Lowered, CommitMarker]:
         """Plan and marker with the topics of tentative results, of which nothing was read.
 
         A fork that reads of them begins where its plan says, whatever is before.
         """
         topics = self._stable.tentative
-        if not topics:
-            return lowered, marker
         lowered = with_tentative(lowered, topics)
         unread = {
             InputPartition(stream, one.topic, partition): Offset(0)
             for stream, one in topics.items()
             for partition in range(one.partitions)
         }
-        marker = replace(marker, end={**marker.end, **unread})
-        rewrite_batch(self._folder, marker.batch, lowered, marker.end)
-        return lowered, marker
+        return lowered, replace(marker, end={**marker.end, **unread})
 
     def _check(self, marker: CommitMarker, lowered: Lowered) -> None:
         incarnation, epoch = marker.incarnation, self._settings.epoch

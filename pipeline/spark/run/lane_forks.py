@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from brokers.records import Ends
-from pipeline.availability import Availability
+from pipeline.availability import Availability, Policy
 from pipeline.boundaries.deadline import Held, Watch, held, look
 from pipeline.boundaries.lane_time import LaneTime, Steered
 from pipeline.clock import steady_ms
@@ -30,6 +30,7 @@ from pipeline.lanes.fork_phases import (
     after,
     begun,
     next_event,
+    reads_early,
     rest_ms,
     steered,
 )
@@ -45,6 +46,7 @@ from pipeline.spark.run.tentative_topic import Places, TentativeTopic
 from pipeline.spark.run.upstreams import Upstreams
 from pipeline.spark.write.tentative_sink import ForkBatch
 from pipeline.tentative.progress import Progress, held_boundaries
+from pipeline.tentative.publishing import Publishing
 
 LOOKS: Final = 30
 """How often a lane is looked at within its bound."""
@@ -105,6 +107,10 @@ class LaneForks:
         self._upstreams = Upstreams(settings, host)
         self._availability = availability
         self._topic = topic
+        fragment = settings.fragment
+        self._by_time = fragment.traits.in_order
+        self._counted = None if fragment.shape.waits else fragment.read_early
+        """The inputs that make results tentative; None: all."""
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._settler: threading.Thread | None = None
@@ -208,7 +214,7 @@ class LaneForks:
         if observed is None:
             return watch
         watch = look(watch, *observed, now_ms, self._upstreams.awaited)
-        self._held, self._watched = held(watch), watch
+        self._held, self._watched = held(watch, self._counted), watch
         event = self._ended() or self._offered(observed[0])
         if event is None:
             event = next_event(self._phase, watch, self._held, self._availability, self._measured)
@@ -271,10 +277,11 @@ class LaneForks:
         observed = None if running is None else running.fork.observed
         if running is None or observed is None:
             return None
+        if not reads_early(self._phase, by_time=self._by_time):
+            return None
         offers = self._upstreams.offers(stable, observed[0])
         if offers is None:
-            is_running = (self._phase, ForkEvent.OUTDATED) in TRANSITIONS
-            return ForkEvent.OUTDATED if is_running else None
+            return ForkEvent.OUTDATED
         if offers != running.steered.tentative:
             running.steered = replace(running.steered, tentative=offers)
             running.fork.steer(running.steered)
@@ -297,7 +304,9 @@ class LaneForks:
 
         fork = Fork(self._settings, self._host, stable, waiting, publish)
         watch = Watch(self._availability.bound_ms)
-        running = RunningFork(generation, fork, self._now_ms, watch, waiting)
+        running = RunningFork(
+            generation, fork, self._now_ms, watch, waiting, self._new_publishing()
+        )
         made.append(running)
         self._running = running
         self._say(f"fork {generation} begins: {self._causes()}")
@@ -310,16 +319,24 @@ class LaneForks:
         When the lane ends, its next owner takes over what is there: nothing may come after that.
         """
         running.is_prepared = True
+        boundary_ms = batch.marker.boundary_ms
         is_due = self._phase is ForkPhase.PUBLISHING and not self._stop.is_set()
         if not is_due:
-            running.begins_ms = batch.marker.boundary_ms
-        elif batch.results.table.num_rows:
-            is_read = self._settings.fragment.output.tentative
-            results = batch.results.by_time() if is_read else batch.results
-            topic.publish(running.generation, results)
-        if is_due:
-            self._tell_readers(topic, running, batch.marker.boundary_ms)
-        self._measured = self._measured.with_latency(batch.elapsed_ms)
+            running.publishing.early(boundary_ms)
+        else:
+            made = topic.made(running.generation, batch.results)
+            due = running.publishing.due(made, boundary_ms, running.cut_ms)
+            topic.publish(running.generation, due)
+            self._tell_readers(topic, running, boundary_ms)
+        if batch.elapsed_ms is not None:
+            self._measured = self._measured.with_latency(batch.elapsed_ms)
+
+    def _new_publishing(self) -> Publishing:
+        """What a fork publishes: with `delay` a result waits for event time, too."""
+        fragment = self._settings.fragment
+        waits, is_delayed = fragment.shape.waits, self._availability.policy is Policy.DELAY
+        holds = not waits and (is_delayed or fragment.output.tentative)
+        return Publishing(waits=waits, holds=holds)
 
     def _ended(self) -> ForkEvent | None:
         """What a fork has come to by itself."""
@@ -371,8 +388,9 @@ class LaneForks:
             0,
             held=held_boundaries(watch, self._settings.fragment.shape, self._now_ms),
         )
-        if complete_ms is not None and running.begins_ms is not None:
-            found = replace(found, begins_ms=running.begins_ms, complete_ms=complete_ms)
+        begins_ms = running.publishing.begins_ms
+        if complete_ms is not None and begins_ms is not None:
+            found = replace(found, begins_ms=begins_ms, complete_ms=complete_ms)
         topic.report(found)
 
     def _announce(self) -> None:

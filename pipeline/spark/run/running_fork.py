@@ -9,6 +9,7 @@ from pipeline.errors import BrokenInvariantError, MedusaError
 from pipeline.ids import Millis, SteadyMillis
 from pipeline.spark.run.fork import Fork
 from pipeline.tentative.generation import Generation
+from pipeline.tentative.publishing import Publishing
 
 
 @dataclass(slots=True)
@@ -21,7 +22,7 @@ class RunningFork:
         begun_ms: when it was begun (steady time).
         watch: of its event time.
         steered: how that moves.
-        begins_ms: the boundary after which it publishes; None: there is none yet.
+        publishing: which of its results are published, and when.
         is_prepared: whether its query has executed a batch.
         error: it has failed; None: it has not.
         has_ended: whether it has.
@@ -32,10 +33,20 @@ class RunningFork:
     begun_ms: SteadyMillis
     watch: Watch
     steered: Steered
-    begins_ms: Millis | None = None
+    publishing: Publishing
     is_prepared: bool = False
     error: MedusaError | None = None
     has_ended: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def cut_ms(self) -> Millis | None:
+        """The event time after which it reads tentative records of its inputs; None: it reads none.
+
+        Of several inputs with different cuts the last one.
+        """
+        observed = self.fork.observed
+        taken = {} if observed is None else observed[0].taken
+        return max((one.cut_ms for one in taken.values()), default=None)
 
     def run(self) -> None:
         """Run the fork to its end; an error is kept."""

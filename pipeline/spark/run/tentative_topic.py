@@ -147,15 +147,14 @@ class TentativeTopic:
             known = [one for one in (settling.newest, self._newest) if one is not None]
             return following(max(known, default=None), epoch)
 
-    def publish(self, generation: Generation, results: Results) -> int:
-        """Send the results of a batch that are not settled yet; returns their number.
+    def publish(self, generation: Generation, made: Sequence[TentativeResult]) -> int:
+        """Send results of a fork that are not settled yet; returns their number.
 
         Raises:
             RefusedError: too many results are open.
             RetryError: the topic was resumed since the fork has published, which has ended it.
             MedusaError: they were not delivered.
         """
-        made = [*self._made(generation, results)]
         if not made:
             return 0
         with self._lock:
@@ -285,7 +284,8 @@ class TentativeTopic:
             raise BrokenInvariantError("a tentative topic is used before what is there was read")
         return self._settling
 
-    def _made(self, generation: Generation, results: Results) -> Iterator[TentativeResult]:
+    def made(self, generation: Generation, results: Results) -> Iterator[TentativeResult]:
+        """The results of a batch of a fork, after its generation was begun."""
         for key, value, timestamp_ms, partition, result in results.identified(self._partitions):
             if result is None:
                 raise BrokenInvariantError("a tentative result has no id")

@@ -10,31 +10,30 @@ from dataclasses import dataclass, replace
 from pipeline.boundaries.next_batch import Batch
 from pipeline.boundaries.promise import promise
 from pipeline.clock import Clock
-from pipeline.errors import BrokenInvariantError
 from pipeline.ids import Millis
-from pipeline.lanes.batch import Written, next_marker
+from pipeline.lanes.batch import Written, next_marker, passed_on
 from pipeline.lanes.gaps import withheld_ms
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import Positions
 from pipeline.network.boxes.shape import Shape
 from pipeline.spark.batch.ports import BatchEngine, BatchInspector, BatchPlans, BatchRows, Schemas
-from pipeline.spark.batch.results import Results
+from pipeline.spark.batch.results import NO_RESULTS, Results
 from pipeline.spark.batch.unknown_schemas import UnknownSchemasError
 
 
 @dataclass(frozen=True, slots=True)
 class ForkBatch:
-    """An executed batch of a fork.
+    """An executed batch of a fork, or a promise without one.
 
     Args:
         marker: after it.
         results: what it has computed.
-        elapsed_ms: since its rows were asked for.
+        elapsed_ms: since its rows were asked for; None: there was no batch, event time moved alone.
     """
 
     marker: CommitMarker
     results: Results
-    elapsed_ms: int
+    elapsed_ms: int | None
 
 
 class TentativeSink:
@@ -86,12 +85,14 @@ class TentativeSink:
         self._begin = batch.begin
 
     def pass_on(self, boundary_ms: Millis) -> None:
-        """Only a lane without state passes event time on, and has no fork.
+        """Promise more without a batch; for a fork without state.
 
         Raises:
-            BrokenInvariantError: always.
+            MedusaError: it was not published.
         """
-        raise BrokenInvariantError(f"a fork is to pass event time {boundary_ms} on")
+        marker = passed_on(self._marker, boundary_ms, self._clock.now_ms())
+        self._publish(ForkBatch(marker, NO_RESULTS, None))
+        self._marker = marker
 
     def write(
         self, rows: BatchRows, batch: int, engine: BatchEngine, inspector: BatchInspector
@@ -107,7 +108,7 @@ class TentativeSink:
         table = rows.toArrow()
         facts = engine.batch_facts(batch, table)
         last = self.begun
-        self._plans.executed(last, facts)
+        event_ms = self._plans.executed(last, facts)
         if facts.unknown:
             unknown = inspector.unknown_schemas(last.end, facts.end)
             if found := self._schemas.existing(unknown):
@@ -115,7 +116,7 @@ class TentativeSink:
         results = Results(table).computed().above(withheld_ms(self._shape, last.gap))
         previous_ms = last.boundary_ms
         boundary_ms = promise(
-            self._shape, eviction_ms=facts.eviction_ms, passed_ms=None, previous_ms=previous_ms
+            self._shape, eviction_ms=facts.eviction_ms, passed_ms=event_ms, previous_ms=previous_ms
         )
         marker = next_marker(
             last,

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 import pytest
 
 from brokers.kafka.producer import PlainProducer
+from pipeline.tentative.records import DoneMark, Undo
 from tests.system.support import Installation
-from tests.system.tentative import SENSORS, Chain, ChainOfRows
+from tests.system.tentative import SENSORS, Chain, ChainOfRows, LongChain
 
 pytestmark = [pytest.mark.system, pytest.mark.usefixtures("node"), pytest.mark.timeout(500)]
 
@@ -67,3 +68,27 @@ def test_a_row_has_the_id_of_the_result_that_it_was(
     chain.run(lambda: chain.is_done, "all tentative results are settled")
     assert chain.settled_by_id
     chain.check()
+
+
+def test_rows_and_boxes_without_state_pass_tentative_results_on(
+    medusa: Installation, producer: PlainProducer
+) -> None:
+    """Four fragments: each settles what it has published, and stable results are exact."""
+    chain = LongChain(medusa, producer, "long")
+    chain.run(lambda: bool(medusa.records(chain.topic)), "there are stable results")
+    begun_s, cut_ms = time.monotonic(), int(time.time() * 1000)
+    chain.run(
+        lambda: time.monotonic() > begun_s + AWAY_S and len(chain.results(cut_ms + AFTER_MS)) > 2,
+        "there are tentative totals",
+        away=1,
+    )
+    found = medusa.decode([one.value for one in chain.results(cut_ms + AFTER_MS)])
+    assert {row["sensor"] for row in found} == {SENSORS[0]}
+    chain.run(lambda: chain.is_done, "all tentative totals are settled")
+    chain.run(lambda: isinstance(chain.passed[-1], DoneMark), "so is what was passed on")
+    chain.check()
+    stable, passed = chain.inner_ids(tentative=False), chain.inner_ids(tentative=True)
+    assert set(stable.values()) == {1}, "each row is stable once"
+    undone = {one.id for one in chain.passed if isinstance(one, Undo)}
+    assert passed.keys() == (passed.keys() & stable.keys()) | undone
+    assert not undone & stable.keys()

@@ -15,7 +15,15 @@ from pipeline.boundaries.lane_time import (
     begin,
     ends_read,
 )
-from pipeline.boundaries.next_batch import Batch, Decision, LastBatch, Limits, Wait, next_batch
+from pipeline.boundaries.next_batch import (
+    Batch,
+    Decision,
+    LastBatch,
+    Limits,
+    PassOn,
+    Wait,
+    next_batch,
+)
 from pipeline.boundaries.promise import promise, watermark_for
 from pipeline.ids import BatchId, Epoch, Millis, Offset, SteadyMillis
 from pipeline.lanes.fork_phases import (
@@ -25,6 +33,7 @@ from pipeline.lanes.fork_phases import (
     after,
     begun,
     next_event,
+    reads_early,
     steered,
 )
 from pipeline.markers.commit_marker import CommitMarker
@@ -34,6 +43,7 @@ from pipeline.network.boxes.shape import Joined, Sessions, Shape, Windowed
 from pipeline.network.boxes.windows import TumblingWindow
 from pipeline.tentative.generation import Generation, following
 from pipeline.tentative.progress import NOTHING_MS, HeldBoundary, Progress, held_boundaries
+from pipeline.tentative.publishing import Publishing
 from pipeline.tentative.records import TentativeRecord, TentativeResult, digest, done_marks
 from pipeline.tentative.restoring import restored
 from pipeline.tentative.settling import Settling
@@ -122,6 +132,7 @@ class Query:
     last: LastBatch = field(default_factory=lambda: LastBatch({}))
     running: tuple[Batch, int] | None = None
     decisions: list[tuple[int, Decision]] = field(default_factory=list)
+    passed_on: int = 0
 
     def answer(self, ends: Ends) -> None:
         """The brokers have answered."""
@@ -147,6 +158,10 @@ class Query:
         if isinstance(decision, Batch):
             self.running = decision, now + BATCH_MS
             self.last = LastBatch(decision.end, SteadyMillis(now))
+        if isinstance(decision, PassOn):
+            self.marker = replace(self.marker, boundary_ms=decision.event_ms)
+            self.time = batch_finished(self.time, self.marker, 0, SteadyMillis(now))
+            self.passed_on += 1
         if not isinstance(decision, Wait):
             self.decisions.append((now, decision))
         return released
@@ -158,7 +173,10 @@ class Query:
             eviction_ms = watermark_for(shape, batch.event_ms)
         progress = self.progress(batch)
         boundary_ms = promise(
-            shape, eviction_ms=eviction_ms, passed_ms=None, previous_ms=before.boundary_ms
+            shape,
+            eviction_ms=eviction_ms,
+            passed_ms=batch.event_ms,
+            previous_ms=before.boundary_ms,
         )
         self.marker = replace(
             before,
@@ -244,7 +262,7 @@ class Forks:
     topic: list[TentativeRecord | Progress] = field(default_factory=list)
     """The tentative topic, of one partition."""
     epoch: Epoch = field(default_factory=lambda: Epoch(1))
-    begins_ms: Millis | None = None
+    publishing: Publishing = field(default_factory=lambda: Publishing(waits=True, holds=False))
     refused_ms: Millis = NOTHING_MS
 
     def look(self, now: int, ends: Ends) -> None:
@@ -252,7 +270,7 @@ class Forks:
         at_ms = SteadyMillis(now)
         self.watch = look(self.watch, self.stable.time, self.stable.ends, at_ms, self.awaited())
         found = held(self.watch)
-        happened = self.offered()
+        happened = self.offered() if self._reads_early else None
         if happened is None:
             happened = next_event(self.phase, self.watch, found, self.availability, HOW)
         if self.phase is ForkPhase.PREPARING and now >= self.ready_ms:
@@ -270,6 +288,10 @@ class Forks:
                 self.settling.end(self.generation)
         if self.fork is not None:
             self._steer(self.fork, happened, at_ms)
+
+    @property
+    def _reads_early(self) -> bool:
+        return reads_early(self.phase, by_time=self.stable.time.profile.shape.waits)
 
     def _steer(self, fork: Query, happened: ForkEvent | None, at_ms: SteadyMillis) -> None:
         if happened is ForkEvent.EXPIRED:
@@ -311,7 +333,8 @@ class Forks:
         self.fork = self.started(waiting, now)
         self.fork.last = LastBatch(self.fork.marker.end)
         self.fork.answer(ends)
-        self.begins_ms, self.refused_ms = None, NOTHING_MS
+        waits = self.stable.time.profile.shape.waits
+        self.publishing, self.refused_ms = Publishing(waits=waits, holds=not waits), NOTHING_MS
         self.ready_ms, self.own = now + HOW.ready_ms, Watch(X_MS)
         self.generation = following(self.settling.newest, self.epoch)
 
@@ -320,28 +343,36 @@ class Forks:
         if self.fork is None or now < self.ready_ms or self.generation is None:
             self._announce(now)
             return
-        before = self.fork.marker.batch
+        before = self.fork.marker
         released = self.fork.step(now)
         boundary_ms = self.fork.marker.boundary_ms
         if self.phase is not ForkPhase.PUBLISHING:
-            self.begins_ms = boundary_ms
+            self.publishing.early(boundary_ms)
             self._announce(now)
+            return
+        if self.fork.marker == before:
             return
         made = [
             TentativeResult(one.id, one.value, one.at_ms, 0, one.id, self.generation)
-            for one in sorted(released, key=lambda one: one.at_ms)
+            for one in released
         ]
-        registered = self.settling.register(made)
-        accepted = {one.id for one in registered.accepted}
+        cut_ms = max((one.cut_ms for one in self.fork.time.taken.values()), default=None)
+        due = self.publishing.due(made, boundary_ms, cut_ms)
+        registered = self.settling.register(due)
         self.topic += registered.accepted
         refused = (one.timestamp_ms for one in registered.refused)
         self.refused_ms = max(refused, default=self.refused_ms)
-        if self.fork.marker.batch > before and None not in (self.begins_ms, boundary_ms):
-            begins_ms = max(self.begins_ms or NOTHING_MS, self.refused_ms)
-            found = Progress(self.generation, 1, begins_ms, boundary_ms or NOTHING_MS)
-            self.topic.append(replace(found, held=self._held(now)))
-        self.published += [(self.generation, one) for one in released if one.id in accepted]
-        self.outcomes["published"] += len(accepted)
+        begins_ms = self.publishing.begins_ms
+        found = Progress(self.generation, 1, held=self._held(now))
+        if begins_ms is not None and boundary_ms is not None:
+            begins_ms = max(begins_ms, self.refused_ms)
+            found = replace(found, begins_ms=begins_ms, complete_ms=boundary_ms)
+        self.topic.append(found)
+        self.published += [
+            (self.generation, Released(one.id, one.timestamp_ms, one.value, now))
+            for one in registered.accepted
+        ]
+        self.outcomes["published"] += len(registered.accepted)
 
     def _announce(self, now: int) -> None:
         if self.generation is not None and self.phase in (ForkPhase.PREPARING, ForkPhase.READY):

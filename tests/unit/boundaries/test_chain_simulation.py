@@ -1,7 +1,8 @@
-"""Simulation of two lanes in a chain, with partitions of the first one that stay away."""
+"""Simulation of lanes in a chain, with partitions of the first one that stay away."""
 
 from collections import Counter
 
+import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
@@ -9,7 +10,7 @@ from pipeline.availability import Policy
 from pipeline.boundaries.lane_time import STABLE
 from pipeline.lanes.fork_phases import ForkPhase
 from tests.profiles import examples
-from tests.unit.boundaries.chain_simulation import Chain
+from tests.unit.boundaries.chain_simulation import Chain, Link
 from tests.unit.boundaries.fork_simulation import SHAPES, X_MS, Away, Scenario
 
 LONG = settings(
@@ -27,39 +28,55 @@ def scenarios(draw: st.DrawFn) -> Scenario:
     )
     policy = draw(st.sampled_from((Policy.PROCESS, Policy.PROCESS, Policy.DELAY)))
     failures = tuple(draw(st.lists(away, max_size=3)))
-    return Scenario(SHAPES[0], tuple(behind), failures, policy, draw(st.sampled_from((1_000, 20))))
+    shape = draw(st.sampled_from((SHAPES[0], SHAPES[2])))
+    return Scenario(shape, tuple(behind), failures, policy, draw(st.sampled_from((1_000, 20))))
 
 
 def check(chain: Chain) -> None:
     """Stable results are those without forks; each tentative one is settled, once."""
-    alone = Chain(chain.scenario, with_forks=False).go()
-    assert chain.sums == alone.sums
-    assert chain.stable.time.steered == STABLE
-    assert not chain.stable.time.taken
-    forks, counts = chain.forks, chain.forks.outcomes
+    alone = Chain(chain.scenario, with_forks=False, passing=chain.passing).go()
+    for link, same in zip(chain.links, alone.links, strict=True):
+        assert link.results == same.results
+        assert link.stable.time.steered == STABLE
+        assert not link.stable.time.taken
+        check_settled(link)
+
+
+def check_settled(link: Link) -> None:
+    """Each tentative result of a lane once, and each of its generations."""
+    forks, counts = link.forks, link.forks.outcomes
     assert forks.settling.unsettled == ()
     settled = counts["confirmed"] + counts["replaced"] + counts["superseded"] + len(forks.undone)
     assert settled == counts["published"]
-    stable = {one.id for one in chain.sums}
+    stable = {one.id for one in link.results}
     assert set(forks.undone) == {one.id for _, one in forks.published} - stable
     assert set(forks.done) >= {of for of, _ in forks.published}
     assert set(Counter(forks.done).values()) <= {1}, "also one of which all results were refused"
 
 
 @LONG
-@given(scenarios(), st.lists(st.integers(50, 140), max_size=2))
-def test_forks_of_any_scenario(scenario: Scenario, restarts: list[int]) -> None:
-    """No window counts twice, stable or tentative: the lanes assert that as they read."""
-    chain = Chain(scenario, restarts=tuple(restarts)).go()
-    event(f"published: {bool(chain.forks.published)}, outdated: {min(chain.forks.outdated, 2)}")
+@given(
+    scenarios(),
+    st.lists(st.tuples(st.integers(50, 140), st.integers(0, 1)), max_size=2),
+    st.integers(0, 2),
+)
+def test_forks_of_any_scenario(
+    scenario: Scenario, restarts: list[tuple[int, int]], passing: int
+) -> None:
+    """No result counts twice, stable or tentative: the lanes assert that as they read."""
+    chain = Chain(scenario, restarts=tuple(restarts), passing=passing).go()
+    forks = chain.last.forks
+    event(f"published: {bool(forks.published)}, outdated: {min(forks.outdated, 2)}")
     check(chain)
 
 
-def test_tentative_results_pass_through() -> None:
-    """Within the bound beyond the latency of both lanes: the waits overlap."""
-    chain = Chain(CUT).go()
+@pytest.mark.parametrize("passing", [0, 2])
+def test_tentative_results_pass_through(passing: int) -> None:
+    """Within the bound beyond the latency of the lanes: the waits overlap."""
+    chain = Chain(CUT, passing=passing).go()
     check(chain)
-    published = chain.forks.published
+    forks = chain.last.forks
+    published = forks.published
     assert published
     first = chain.first.forks.published[0][1]
     assert published[0][1].there_ms - first.there_ms < X_MS // 2
@@ -67,27 +84,42 @@ def test_tentative_results_pass_through() -> None:
     assert {one.at_ms for _, one in published} == set(
         range(published[0][1].at_ms, last_ms + 1, 1_000)
     )
-    assert {chain.forks.parts[one.id] for _, one in published} == {2}, "each count once"
+    assert {forks.parts[one.id] for _, one in published} == {2}, "each count once"
     late = [one.there_ms for _, one in published if one.there_ms > published[0][1].there_ms]
     assert len(late) > 3
-    assert len(chain.forks.begun) == 1
-    assert chain.forks.phase is ForkPhase.ABSENT
+    assert len(forks.begun) == 1
+    assert forks.phase is ForkPhase.ABSENT
 
 
-def test_a_fork_begins_anew_with_the_generation_that_it_reads() -> None:
+def test_lanes_without_state_pass_on_what_is_tentative_alone() -> None:
+    """Each tentative result has the id of the one that it was made of, and none is before it."""
+    chain = Chain(CUT, passing=2).go()
+    made = {one.id: one for _, one in chain.first.forks.published}
+    for link in chain.links[:-1]:
+        published = [one for _, one in link.forks.published]
+        assert published
+        assert {one.id for one in published} <= made.keys()
+        assert all(one.there_ms >= made[one.id].there_ms for one in published)
+        assert [one.at_ms for one in published] == sorted(one.at_ms for one in published)
+
+
+@pytest.mark.parametrize(("restarted", "passing"), [(0, 0), (0, 1), (1, 1)])
+def test_a_fork_begins_anew_with_the_generation_that_it_reads(restarted: int, passing: int) -> None:
     """The owner upstream is restarted while both publish: each generation is settled."""
     longer = Scenario(SHAPES[0], (0, 0), (Away(1, 40, 160, answers=True),), ticks=220)
-    chain = Chain(longer, restarts=(100,)).go()
+    chain = Chain(longer, restarts=((100, restarted),), passing=passing).go()
     check(chain)
-    assert len({of for of, _ in chain.first.forks.published}) == 2
-    assert len({of for of, _ in chain.forks.published}) == 2
-    assert chain.forks.outdated
-    assert {chain.forks.parts[one.id] for _, one in chain.forks.published} == {2}
+    forks = chain.last.forks
+    before = (chain.first.forks, *(one.forks for one in chain.links))[restarted]
+    assert len({of for of, _ in before.published}) == 2
+    assert len({of for of, _ in forks.published}) == 2
+    assert forks.outdated
+    assert {forks.parts[one.id] for _, one in forks.published} == {2}
 
 
 def test_without_a_failure_no_fork_begins() -> None:
     """Nor for a short one."""
     short = Scenario(SHAPES[0], (0, 5), (Away(1, 30, 15, answers=False),))
-    chain = Chain(short).go()
-    assert chain.forks.begun == []
-    assert chain.sums
+    chain = Chain(short, passing=1).go()
+    assert [one.forks.begun for one in chain.links] == [[], []]
+    assert chain.last.results

@@ -326,6 +326,15 @@ def test_what_a_writer_holds_back_is_wanted_since_it_is_there() -> None:
     assert seen.causes == {at(SPEED, 0), at(SPEED, 1)}
 
 
+def test_only_causes_in_some_inputs_may_count() -> None:
+    """Without state only what is missing before inputs makes results tentative."""
+    found = reading(9)
+    awaited = {SPEED.stream: (Since(Millis(19), later(-800)),)}
+    watch = look(Watch(BOUND_MS), found.time, found.ends, later(0), awaited)
+    assert held(watch, frozenset({SPEED.stream})) == held(watch)
+    assert held(watch, frozenset({SOON.stream})) is None
+
+
 def test_a_boundary_that_was_read_is_not_missing() -> None:
     """Its records are, but they are about to be read."""
     found = reading(9)

@@ -18,7 +18,7 @@ from tests.unit.boundaries.situations import (
     promising,
     situation,
 )
-from tests.unit.boundaries.support import SPEED, at, positions
+from tests.unit.boundaries.support import SPEED, STRICT_CARS, at, marker, positions
 
 TENTATIVE = TopicName("tolls.speed.tentative")
 
@@ -130,3 +130,16 @@ def test_a_stable_boundary_moves_event_time_no_more() -> None:
     found = replace(found, time=found.decided[0])
     later = promising(found, 99, 3, 4)
     assert later.time.writers == found.time.writers
+
+
+def test_without_state_external_records_are_read_no_more() -> None:
+    """What is made of them is stable, and would be published again."""
+    end = {**positions(SPEED, 3, 4), **tentative(0, 0), **positions(STRICT_CARS, 5)}
+    first = marker(end, boundary_ms=19)
+    found = situation(first, SPEED, STRICT_CARS, ends=ends_of((SPEED, (7, 8)), (STRICT_CARS, (9,))))
+    found = promising(found, 19, 3, 4)
+    assert found.decision == Batch(
+        {**end, **positions(SPEED, 7, 8), at(STRICT_CARS, 0): Offset(9)}, None
+    )
+    decision = steered(found, offer(19, 29, 8, 9)).decision
+    assert decision == Batch({**end, **tentative(8, 9)}, None, tentative(5, 6))

@@ -22,6 +22,7 @@ from pipeline.lanes.fork_phases import (
     after,
     begun,
     next_event,
+    reads_early,
     rest_ms,
     steered,
     waits_ms,
@@ -54,6 +55,16 @@ def test_a_fork_begins_so_that_it_is_ready_at_the_deadline() -> None:
     assert waits_ms(X, HOW) == 8_500
     assert event(ForkPhase.ABSENT, since(5_499)) is None
     assert event(ForkPhase.ABSENT, since(5_500)) is ForkEvent.DUE
+
+
+@pytest.mark.parametrize("phase", ForkPhase)
+def test_before_the_deadline_only_what_event_time_releases_is_computed_ahead(
+    phase: ForkPhase,
+) -> None:
+    """Results of another fork would be made when nobody publishes them."""
+    assert reads_early(phase, by_time=False) is (phase is ForkPhase.PUBLISHING)
+    is_running = phase in (ForkPhase.PREPARING, ForkPhase.READY, ForkPhase.PUBLISHING)
+    assert reads_early(phase, by_time=True) is is_running
 
 
 def test_no_fork_begins_before_half_of_the_bound() -> None:

@@ -12,7 +12,6 @@ from pipeline.clock import Deadline
 from pipeline.errors import RetryError
 from pipeline.ids import Epoch, Millis, Offset, TopicId, TopicName, TransactionalId
 from pipeline.lanes.result_headers import CORRECTION, RESULT_ID, WRITTEN_TO
-from pipeline.spark.batch.results import Results
 from pipeline.spark.run.tentative_topic import Places, TentativeTopic
 from pipeline.tentative.generation import Generation
 from pipeline.tentative.records import DoneMark, TentativeRecord, TentativeResult, Undo, decode
@@ -191,7 +190,9 @@ class World:
         return [(str(one.generation), one.partition) for one in marks]
 
 
-def of_fork(*rows: tuple[str, int] | tuple[str, int, str]) -> Results:
+def of_fork(
+    generation: Generation, *rows: tuple[str, int] | tuple[str, int, str]
+) -> list[TentativeResult]:
     """Results of a fork: id, event time, value."""
     names = [row[0].encode() for row in rows]
     values = [row[2] if len(row) == 3 else "v" for row in rows]
@@ -199,7 +200,11 @@ def of_fork(*rows: tuple[str, int] | tuple[str, int, str]) -> Results:
         (name, value.encode(), row[1], None)
         for name, value, row in zip(names, values, rows, strict=True)
     ]
-    return results(*made, ids=tuple(names))
+    found = results(*made, ids=tuple(names)).identified(PARTITIONS)
+    return [
+        TentativeResult(key, value, Millis(at_ms), partition, result or b"", generation)
+        for key, value, at_ms, partition, result in found
+    ]
 
 
 def published(
@@ -207,7 +212,7 @@ def published(
 ) -> Generation:
     """The generation of a fork that has published these and has ended."""
     generation = topic.begin(Epoch(epoch), NOTHING)
-    topic.publish(generation, of_fork(*rows))
+    topic.publish(generation, of_fork(generation, *rows))
     topic.end(generation)
     return generation
 
@@ -221,13 +226,13 @@ def life(world: World, promises: tuple[int, ...] = (20, 40)) -> None:
     """Two forks, and their settlement."""
     topic = world.opened()
     first = topic.begin(Epoch(1), NOTHING)
-    topic.publish(first, of_fork(("a", 10), ("b", 10), ("c", 11), ("d", 30)))
+    topic.publish(first, of_fork(first, ("a", 10), ("b", 10), ("c", 11), ("d", 30)))
     topic.end(first)
     world.stable("a", 10)
     world.stable("b", 10, "another", partition=1)
     settle(topic, promises[0])
     second = topic.begin(Epoch(1), NOTHING)
-    topic.publish(second, of_fork(("d", 30, "new"), ("e", 31), ("f", 31)))
+    topic.publish(second, of_fork(second, ("d", 30, "new"), ("e", 31), ("f", 31)))
     topic.end(second)
     world.stable("d", 30, "new", partition=1)
     world.stable("e", 31)

@@ -57,7 +57,7 @@ def test_results_are_as_the_stable_ones_would_be() -> None:
     world = World()
     topic = world.opened()
     generation = topic.begin(Epoch(4), NOTHING)
-    assert topic.publish(generation, of_fork(("a", 10))) == 1
+    assert topic.publish(generation, of_fork(generation, ("a", 10))) == 1
     (found,) = world.written
     assert isinstance(found, TentativeResult)
     assert (found.key, found.value, found.timestamp_ms, found.id) == (b"a", b"v", 10, b"a")
@@ -69,7 +69,7 @@ def test_a_batch_without_results_sends_nothing() -> None:
     world = World()
     topic = world.opened()
     generation = topic.begin(Epoch(1), NOTHING)
-    assert topic.publish(generation, of_fork()) == 0
+    assert topic.publish(generation, of_fork(generation)) == 0
     assert (world.raw, topic.is_settled) == ([], True)
 
 
@@ -98,9 +98,9 @@ def test_what_is_settled_is_not_published() -> None:
     world = World()
     topic = world.opened()
     generation = topic.begin(Epoch(1), NOTHING)
-    topic.publish(generation, of_fork(("a", 10), ("b", 30)))
+    topic.publish(generation, of_fork(generation, ("a", 10), ("b", 30)))
     settle(topic, 20)
-    assert topic.publish(generation, of_fork(("c", 20), ("d", 21))) == 1
+    assert topic.publish(generation, of_fork(generation, ("c", 20), ("d", 21))) == 1
     found = {one.id for one in world.written if isinstance(one, TentativeResult)}
     assert found == {b"a", b"b", b"d"}
 
@@ -111,9 +111,9 @@ def test_too_many_open_results_are_refused(monkeypatch: pytest.MonkeyPatch) -> N
     topic = world.opened()
     generation = topic.begin(Epoch(1), NOTHING)
     monkeypatch.setattr(topic._settling, "_most", 2)
-    topic.publish(generation, of_fork(("a", 10)))
+    topic.publish(generation, of_fork(generation, ("a", 10)))
     with pytest.raises(RefusedError, match="1 tentative results are open: 2 more are too many"):
-        topic.publish(generation, of_fork(("b", 10), ("c", 10)))
+        topic.publish(generation, of_fork(generation, ("b", 10), ("c", 10)))
     assert topic.counts == Counts(published=1, open_results=1)
 
 
@@ -134,7 +134,7 @@ def test_results_without_ids_are_a_broken_invariant() -> None:
     topic = World().opened()
     generation = topic.begin(Epoch(1), NOTHING)
     with pytest.raises(BrokenInvariantError, match="no id"):
-        topic.publish(generation, results((b"k", b"v", 10, None)))
+        [*topic.made(generation, results((b"k", b"v", 10, None)))]
 
 
 def test_it_is_resumed_before_anything_else() -> None:
@@ -301,11 +301,11 @@ def test_while_the_stable_topic_does_not_answer_results_are_published() -> None:
     world = World()
     topic = world.opened()
     generation = topic.begin(Epoch(1), NOTHING)
-    topic.publish(generation, of_fork(("a", 10)))
+    topic.publish(generation, of_fork(generation, ("a", 10)))
     world.kafka.leaderless = (STABLE,)
     with pytest.raises(NotNowError):
         settle(topic, 20)
-    assert topic.publish(generation, of_fork(("b", 10))) == 1
+    assert topic.publish(generation, of_fork(generation, ("b", 10))) == 1
     topic.end(generation)
     assert str(topic.begin(Epoch(1), NOTHING)) == "1.2"
     world.kafka.leaderless = ()
@@ -320,7 +320,7 @@ def test_a_fork_begins_while_a_partition_of_its_topic_has_no_leader() -> None:
     topic = world.opened()
     world.kafka.leaderless = (TENTATIVE,)
     generation = topic.begin(Epoch(1), NOTHING)
-    assert topic.publish(generation, of_fork(("a", 10))) == 1
+    assert topic.publish(generation, of_fork(generation, ("a", 10))) == 1
     topic.end(generation)
     settle(topic, 20)
     assert (world.undone, sorted(world.done)) == ([b"a"], [("1.1", 0), ("1.1", 1)])
@@ -351,7 +351,7 @@ def test_an_undo_that_was_not_delivered_is_written_after_it_was_resumed() -> Non
     with pytest.raises(RetryError, match="not delivered"):
         settle(topic, 20)
     with pytest.raises(BrokenInvariantError, match="before what is there was read"):
-        topic.publish(Generation(Epoch(1), 1), of_fork(("c", 10)))
+        topic.publish(Generation(Epoch(1), 1), of_fork(Generation(Epoch(1), 1), ("c", 10)))
     world.kafka.lose_after = None
     topic.resume(world.ends)
     settle(topic, 20)
@@ -363,14 +363,14 @@ def test_a_fork_does_not_go_on_after_its_topic_was_read_again() -> None:
     world = World()
     topic = world.opened()
     generation = topic.begin(Epoch(1), NOTHING)
-    topic.publish(generation, of_fork(("a", 10), ("b", 30)))
+    topic.publish(generation, of_fork(generation, ("a", 10), ("b", 30)))
     world.kafka.lose_after = world.kafka.sent
     with pytest.raises(RetryError, match="not delivered"):
         settle(topic, 20)
     world.kafka.lose_after = None
     topic.resume(world.ends)
     with pytest.raises(RetryError, match=r"generation 1\.1 has ended"):
-        topic.publish(generation, of_fork(("c", 30)))
+        topic.publish(generation, of_fork(generation, ("c", 30)))
     assert str(topic.begin(Epoch(1), NOTHING)) == "1.2"
 
 
@@ -381,7 +381,7 @@ def test_results_that_were_not_delivered_are_settled_as_others() -> None:
     generation = topic.begin(Epoch(1), NOTHING)
     world.kafka.lose_after = 1
     with pytest.raises(RetryError):
-        topic.publish(generation, of_fork(("a", 10), ("b", 10)))
+        topic.publish(generation, of_fork(generation, ("a", 10), ("b", 10)))
     world.kafka.lose_after = None
     topic.end(generation)
     settle(topic, 20)
@@ -451,11 +451,11 @@ def test_a_process_that_was_fenced_disturbs_nothing() -> None:
     world = World()
     old = world.opened()
     before = old.begin(Epoch(1), NOTHING)
-    old.publish(before, of_fork(("a", 10)))
+    old.publish(before, of_fork(before, ("a", 10)))
     new = world.opened()
     newer = new.begin(Epoch(2), NOTHING)
-    new.publish(newer, of_fork(("a", 10, "new"), ("b", 10)))
-    old.publish(before, of_fork(("a", 10, "old"), ("z", 10)))
+    new.publish(newer, of_fork(newer, ("a", 10, "new"), ("b", 10)))
+    old.publish(before, of_fork(before, ("a", 10, "old"), ("z", 10)))
     new.end(newer)
     world.stable("a", 10, "new")
     settle(new, 20)

@@ -8,7 +8,7 @@ from pipeline.boundaries.next_batch import Batch as Planned
 from pipeline.errors import BrokenInvariantError, RetryError
 from pipeline.ids import Incarnation, Millis, Offset
 from pipeline.markers.gap import Gap
-from pipeline.network.boxes.shape import Shape, Windowed
+from pipeline.network.boxes.shape import Shape, Stateless, Windowed
 from pipeline.network.boxes.windows import TumblingWindow
 from pipeline.spark.batch.unknown_schemas import UnknownSchemasError
 from pipeline.spark.write.tentative_sink import ForkBatch, TentativeSink
@@ -27,12 +27,13 @@ class Fork:
     passed: list[ForkBatch] = field(default_factory=list)
     wrong: Exception | None = None
     clock: TwinClock = field(default_factory=TwinClock)
+    shape: Shape = TEN
 
     def __post_init__(self) -> None:
         """Make the sink."""
         self.first = first(stateless())
         self.sink = TentativeSink(
-            self.first, TEN, self.plans, self.schemas, self.publish, self.clock
+            self.first, self.shape, self.plans, self.schemas, self.publish, self.clock
         )
 
     def publish(self, batch: ForkBatch) -> None:
@@ -116,10 +117,19 @@ def test_what_was_not_published_is_not_executed() -> None:
     assert fork.sink.marker == fork.first
 
 
-def test_a_fork_passes_no_event_time_on() -> None:
-    """Only a lane without state does."""
-    with pytest.raises(BrokenInvariantError, match="pass event time 5 on"):
-        Fork().sink.pass_on(Millis(5))
+def test_without_state_event_time_is_passed_on() -> None:
+    """With a batch as it was planned, or alone."""
+    fork = Fork(Plans(event_ms=Millis(30)), shape=Stateless())
+    fork.write(Batch(facts(0, 5), [(b"a", 20, None)], ids=[b"1"]))
+    fork.sink.pass_on(Millis(40))
+    assert [one.marker.boundary_ms for one in fork.passed] == [30, 40]
+    last = fork.passed[-1]
+    assert (last.marker, last.elapsed_ms) == (fork.sink.marker, None)
+    assert (last.marker.batch, list(last.results.identified(1))) == (0, [])
+    fork.wrong = RetryError("not delivered")
+    with pytest.raises(RetryError):
+        fork.sink.pass_on(Millis(50))
+    assert fork.sink.marker == last.marker
 
 
 def test_a_batch_may_begin_beyond_the_end_of_the_last_one() -> None:
