@@ -18,7 +18,8 @@ from pipeline.planner.digest import state_digest
 from pipeline.planner.inputs import InputFrom
 from pipeline.planner.render import changes_as_data, render_changes
 from pipeline.planner.state import Choices, Fate, OnChange
-from tests.unit.deploy.test_inputs import NET, NOW, Scene
+from tests.unit.deploy.test_inputs import NET, Scene
+from tests.unit.deploy.twins import NOW
 
 ELSEWHERE = ", placement: {nodes: zone=b}"
 CARS, COUNTED = "car-sightings", "us.cars.counts"
