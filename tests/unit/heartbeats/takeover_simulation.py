@@ -30,10 +30,19 @@ from pipeline.clock import steady_ms
 from pipeline.errors import RetryError
 from pipeline.heartbeats.detector import Detector, Suspect, Suspicion, Why
 from pipeline.heartbeats.heartbeat import INTERVAL_MS, Heartbeat
-from pipeline.ids import Millis, NodeId
+from pipeline.ids import Millis, NetworkVersion, NodeId
 from pipeline.names import Znodes
 from tests.memory_store import MemoryStore, MemoryTree
-from tests.unit.catalog.support import MOVING, NOW, TOLLS, deployed, node
+from tests.unit.catalog.support import (
+    MOVING,
+    NOW,
+    TOLLS,
+    deployed,
+    fragment,
+    network,
+    network_version,
+    node,
+)
 from tests.unit.deploy.twins import TwinClock
 
 LIMIT_MS: Final = 1_000
@@ -129,7 +138,7 @@ class Simulation:
         self.accepted: list[tuple[float, NodeId, int]] = []
         """When, by whom and in which epoch batches were written."""
         self.claims: list[tuple[float, NodeId]] = []
-        tree = MemoryTree()
+        self._tree = tree = MemoryTree()
         deployed(Catalog(MemoryStore(tree), Znodes()))
         self.machines = {
             name: Machine(node(NodeId(name)), MemoryStore(tree), self.clock) for name in names
@@ -166,6 +175,14 @@ class Simulation:
         machine.hangs_since_s, machine.snapshot, machine.believed = None, None, frozenset()
         machine.suspended, machine.zookeeper, machine.kafka = False, True, True
         machine.begin()
+
+    def change_mode(self, secondaries: int) -> None:
+        """Deploy the fragment with another number of secondaries, as version 2."""
+        record = replace(fragment(), active_standbys=secondaries)
+        before = NetworkVersion(1)
+        Catalog(MemoryStore(self._tree), Znodes()).networks.deploy(
+            network(2), network_version(2), (record,), before
+        )
 
     @property
     def writer(self) -> NodeId | None:

@@ -161,6 +161,26 @@ def test_nodes_that_believe_each_other_dead_leave_one_owner(
     _check_epochs(simulation)
 
 
+@pytest.mark.parametrize("after_s", [0.0, 0.1, 0.2, 0.4, 0.8])
+@pytest.mark.parametrize("secondaries", [1, 2])
+def test_a_mode_that_changes_during_a_takeover_makes_no_second_one(
+    after_s: float, secondaries: int
+) -> None:
+    """Before the loss is noticed, before the claim, before it has fenced, or just afterwards."""
+    simulation = Simulation(Random(3), *NAMES)
+    simulation.run(3.0)
+    old = _of(simulation)
+    simulation.kill(str(old.name))
+    simulation.run(after_s)
+    simulation.change_mode(secondaries)
+    simulation.run(QUICK_S)
+    assert simulation.writer not in {None, old.name}
+    simulation.start(str(old.name))
+    simulation.run(CALM_S)
+    assert _changes(simulation) == 1
+    _check_epochs(simulation)
+
+
 faults = st.lists(
     st.tuples(
         st.sampled_from(["kafka", "zookeeper", "both", "suspend", "hang", "kill", "heal"]),
