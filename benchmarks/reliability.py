@@ -98,7 +98,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     add("--peer-repeat", type=int, help="the same of Kafka Streams, if another number")
     add("--rate", type=int, default=1_000, help="readings a second (%(default)s)")
     add("--seconds", type=int, default=60, help="without a fault (%(default)s)")
-    add("--up", type=int, default=60, help=f"{_UP} (%(default)s)")
+    add("--up", type=int, default=60, help="seconds from a node's start to a kill (%(default)s)")
     add("--kept", default="2m", help="by deduplicate (%(default)s)")
     add("--others", nargs="+", choices=OTHERS, default=OTHERS[:1], help="(%(default)s)")
     add("--query", choices=tuple(QUERIES), default="deduplicate", help="%(default)s")
@@ -113,9 +113,6 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     if options.query != COMPARED and any(mode in STANDBYS for mode in options.modes):
         parser.error(f"Kafka Streams is measured with --query {COMPARED} alone")
     return options
-
-
-_UP = "seconds between a start of a node and the next kill"
 
 
 def _run(made: World, options: argparse.Namespace) -> None:

@@ -1,7 +1,7 @@
 """Faults of a node whose fragments another one follows as a secondary, and of that one."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from random import Random
 
@@ -11,6 +11,11 @@ from tests.faults.servers import Server
 from tests.faults.world import OWNER, RunFailedError, World
 
 ACTIVE, DEFAULT = "active_standby", "upstream_backup"
+OTHER_MODES: Sequence[str | Mapping[str, str]] = (
+    DEFAULT,
+    "passive_standby",
+    {"mode": ACTIVE, "secondaries": "2"},
+)
 LEVEL_WITHIN_S = 120.0
 GONE_WITHIN_S = 90.0
 BUILT_S = 10.0
@@ -50,6 +55,16 @@ def standby_killed_in_takeover(world: World, random: Random) -> None:
     new.kill()
     world.rely(DEFAULT)
     world.restart()
+
+
+def mode_changed_in_takeover(world: World, random: Random) -> None:
+    """The owner is killed, and the mode of all networks is changed while the secondary starts."""
+    old, new = followed(world)
+    await_level(world, new)
+    old.kill()
+    time.sleep(random.uniform(0, 3))
+    world.rely(random.choice(OTHER_MODES))
+    await_gone(world, new)
 
 
 def standby_killed_with_its_owner(world: World, random: Random) -> None:

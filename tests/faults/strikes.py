@@ -43,6 +43,7 @@ from tests.faults.outages import (
 )
 from tests.faults.servers import Server
 from tests.faults.standbys import (
+    mode_changed_in_takeover,
     standby_disk_full,
     standby_killed,
     standby_killed_in_takeover,
@@ -372,6 +373,7 @@ FAULTS: Mapping[str, Fault] = {
         standby_takes_over_at_any_time,
         standby_killed,
         standby_killed_in_takeover,
+        mode_changed_in_takeover,
         standby_killed_with_its_owner,
         standby_disk_full,
         standby_of_a_suspended_owner,

@@ -51,3 +51,9 @@ def test_tentative_results_are_settled_whatever_ends_them(strike: Strike, fault:
 def test_results_are_exact_when_the_owner_alone_is_cut_off(strike: Strike, fault: str) -> None:
     """Secondaries take over; what the owner sends late is refused, and it can claim again."""
     strike(["window"], [fault])
+
+
+@pytest.mark.second_tier("test_takeover_simulation.py deploys another mode in each phase of one")
+def test_results_are_exact_when_the_mode_changes_during_a_takeover(strike: Strike) -> None:
+    """The owner is killed, and another mode is deployed while its secondary takes over."""
+    strike(["window"], ["mode_changed_in_takeover"])
