@@ -1,11 +1,11 @@
 """Receiver: compares the offers of a period, best-paying first, and takes what costs less. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
 from pipeline.contracts.decisions import Lot, What
-from pipeline.contracts.load import Load, Task, Work
+from pipeline.contracts.load import NO_LOAD, Load, Task, Work
 from pipeline.contracts.messages import Answer, Confirmed, Move, Offer, Taken
 from pipeline.contracts.offers import Ask, Taking, asks
 from pipeline.contracts.permitted import permits
@@ -57,13 +57,13 @@ def compare_offers(turn: Turn) -> None:
     ]
     if not waiting:
         return
-    load, mine = state.portfolio.load.plus(state.reserved), state.portfolio.ids()
+    load, accepted = state.portfolio.load.plus(state.reserved), set[TaskId]()
     for selling, incoming in sorted(waiting, key=lambda one: -one[1].price):
-        found = _asks(turn, selling, Wanted(incoming.price, incoming.tasks, load), mine)
+        found = _asks(turn, selling, Wanted(incoming.price, incoming.tasks, load), accepted)
         _answer(turn, selling, incoming, found)
         for one in found:
             load = load.plus(one.task.load)
-            mine.add(one.task.id)
+            accepted.add(one.task.id)
 
 
 class Wanted(NamedTuple):
@@ -74,32 +74,24 @@ class Wanted(NamedTuple):
     load: Load
 
 
-def _asks(turn: Turn, selling: Selling, wanted: Wanted, mine: set[TaskId]) -> list[Ask]:
+def _asks(turn: Turn, selling: Selling, wanted: Wanted, mine: Collection[TaskId]) -> list[Ask]:
     state, contract = turn.state, selling.contract
     permitted: dict[Work, bool] = {}
-    candidates: list[Task] = []
-    last, verdict = None, False
-    for task in wanted.tasks:
-        if task.work is not last:
-            last = task.work
-            if last not in permitted:
-                permitted[last] = permits(contract, last)
-            verdict = permitted[last]
-        if verdict and task.id not in mine and task.may_go_to(state.me):
-            candidates.append(task)
-    terms = Taking(wanted.price, state.settings.margin, room_left(turn, selling))
-    return asks(state.settings.cost, wanted.load, candidates, contract.price, terms)
+
+    def may_take(task: Task) -> bool:
+        if task.id in state.portfolio.ids or task.id in mine or not task.may_go_to(state.me):
+            return False
+        if task.work not in permitted:
+            permitted[task.work] = permits(contract, task.work)
+        return permitted[task.work]
+
+    terms = Taking(wanted.price, state.settings.margin, room_left(turn, selling), may_take)
+    return asks(state.settings.cost, wanted.load, wanted.tasks, contract.price, terms)
 
 
 def room_left(turn: Turn, selling: Selling) -> Load:
     """What the limits of a contract leave for more tasks."""
-    contract = selling.contract.id
-    used = total(
-        task
-        for task, link in turn.state.portfolio.running
-        if link is not None and link.contract == contract
-    )
-    return selling.room.minus(used)
+    return selling.room.minus(turn.state.portfolio.used.get(selling.contract.id, NO_LOAD))
 
 
 def _answer(turn: Turn, selling: Selling, incoming: Incoming, found: list[Ask]) -> None:
@@ -180,7 +172,7 @@ def _still_paying(turn: Turn, selling: Selling, incoming: Incoming, move: Move) 
     load = state.portfolio.load.plus(state.reserved.minus(total(incoming.tasks)))
     tasks = tuple([task for task in move.tasks if task.id in reserved])
     wanted = Wanted(incoming.price, tasks, load)
-    found = _asks(turn, selling, wanted, state.portfolio.ids())
+    found = _asks(turn, selling, wanted, ())
     return [one for one in found if one.price <= price]
 
 

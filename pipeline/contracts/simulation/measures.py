@@ -60,5 +60,5 @@ def counted(cost: CostFunction, load: Load) -> float:
 def runs_once(states: Sequence[Participant]) -> bool:
     """Whether every task runs at one participant; two may for a while when messages are lost."""
     runs = [held.task.id for one in states for held in one.portfolio.running]
-    own = {task for one in states for task in one.portfolio.ids()}
+    own = {task for one in states for task in one.portfolio.ids}
     return len(runs) == len(set(runs)) == len(own)

@@ -177,7 +177,7 @@ class _Changes:
             for task in self._tasks[party]:
                 loads[task] = Load(*(part * factor for part in self._first[task]))
         for one in self._world.states:
-            mine = {task: loads[task] for task in one.portfolio.ids() if task in loads}
+            mine = {task: loads[task] for task in one.portfolio.ids if task in loads}
             if mine:
                 self._world.happen(one.me, LoadsChanged(mine), now_ms)
 
