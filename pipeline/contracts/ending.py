@@ -144,10 +144,9 @@ def _stop(turn: Turn, contract: ContractId, number: OfferNumber, asked: set[Task
     if gone:
         turn.owns(turn.state.portfolio.dropping(gone))
         left = set(turn.state.portfolio.held_under(contract, number))
-        selling = turn.state.selling[contract]
-        incoming = selling.incoming
+        incoming = turn.state.incoming.get(contract)
         if incoming is not None and incoming.number == number and not left:
-            turn.set_incoming(selling, None)
+            turn.set_incoming(contract, None)
 
 
 def ended(turn: Turn, sender: PartyId, message: Ended) -> None:
@@ -215,9 +214,9 @@ def lost(turn: Turn, partner: PartyId) -> None:
         if link is not None and link.partner == partner
     }
     turn.owns(turn.state.portfolio.dropping(gone))
-    for selling in tuple(turn.state.selling.values()):
-        if selling.contract.buyer == partner:
-            turn.set_incoming(selling, None)
+    for contract in turn.state.incoming:
+        if turn.state.selling[contract].contract.buyer == partner:
+            turn.set_incoming(contract, None)
     for buying in tuple(turn.state.buying.values()):
         if buying.contract.seller == partner:
             turn.skip(buying, broken=True)

@@ -84,6 +84,8 @@ def worth_sending(
         floor: the price with the margin of the sender.
         room: what the limits of the contract leave.
     """
+    if all(stop - start == 1 for start, stop in tasks.ranges):
+        return _singly(cost, load, tasks, floor, room)
     overloaded = cost.at(*load) == math.inf
     chosen: list[Held] = []
     most = least = paying = 0.0
@@ -103,6 +105,37 @@ def worth_sending(
             chosen += tasks.held[start : start + count]
             paying += pays * part.units
             load, room = _without(load, part, count), _without(room, part, count)
+    return Selection(tuple(chosen), most, least, paying)
+
+
+def _singly(cost: CostFunction, load: Load, tasks: Groups, floor: float, room: Load) -> Selection:
+    """The same, for groups of one task each: what remains is computed once for each task."""
+    at, (cpu, byte, memory) = cost.at, load
+    before = at(cpu, byte, memory)
+    overloaded = before == math.inf
+    chosen: list[Held] = []
+    most = least = paying = 0.0
+    for start, _ in tasks.ranges:
+        held = tasks.held[start]
+        part = held.task.load
+        part_cpu, part_bytes, part_memory = part
+        units = part_cpu + part_bytes
+        if units <= 0 or not part.fits(room):
+            continue
+        less = (cpu - part_cpu, byte - part_bytes, memory - part_memory)
+        after = at(*less)
+        marginal = math.inf if before == math.inf else (before - after) / units
+        if marginal > floor:
+            paying += units
+        elif not overloaded:
+            continue
+        least = marginal
+        most = most if chosen else least
+        chosen.append(held)
+        (cpu, byte, memory), before = less, after
+        room = room.minus(part)
+        if len(chosen) == OFFER_MOST:
+            break
     return Selection(tuple(chosen), most, least, paying)
 
 

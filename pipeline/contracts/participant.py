@@ -101,9 +101,8 @@ def wake_ms(state: Participant) -> Millis:
     """When a participant wants its next tick."""
     outgoing = state.outgoing
     found = state.offer_at if outgoing is None else outgoing.due_ms
-    for one in state.selling.values():
-        if one.incoming is not None and one.incoming.due_ms < found:
-            found = one.incoming.due_ms
+    for one in state.incoming.values():
+        found = min(found, one.due_ms)
     for stay in state.endings:
         found = min(found, stay.due_ms)
     return min(found, state.ends_ms)
@@ -114,7 +113,8 @@ def _ticked(turn: Turn, _event: Tick) -> None:
         ending.end_contracts(turn)
         turn.state = turn.state._replace(ends_ms=_next_end(turn.state, turn.now_ms))
     sending.lapse(turn)
-    receiving.lapse(turn)
+    if turn.state.incoming:
+        receiving.lapse(turn)
     if turn.state.endings:
         ending.lapse(turn)
     state = turn.state
@@ -122,7 +122,8 @@ def _ticked(turn: Turn, _event: Tick) -> None:
         turn.state = state._replace(changed=False)
         ending.recall_cheap(turn)
         ending.return_dear(turn)
-    receiving.compare_offers(turn)
+    if turn.state.incoming:
+        receiving.compare_offers(turn)
     state = turn.state
     if state.outgoing is None and state.offer_at <= turn.now_ms:
         sending.try_to_offer(turn)

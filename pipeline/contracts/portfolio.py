@@ -66,11 +66,10 @@ def grouped(held: tuple[Held, ...]) -> Groups:
     starts: list[int] = []
     load, work, path = None, None, None
     for at, (task, _) in enumerate(held):
-        if task.load is load and task.work is work and task.path == path:
-            continue
-        if (task.load, task.work, task.path) != (load, work, path):
+        is_same = task.load is load or task.load == load
+        if not (is_same and (task.work is work or task.work == work) and task.path == path):
             starts.append(at)
-        load, work, path = task.load, task.work, task.path
+            load, work, path = task.load, task.work, task.path
     return Groups(held, tuple(pairwise((*starts, len(held)))))
 
 

@@ -32,13 +32,13 @@ def try_to_offer(turn: Turn) -> bool:
     state, now_ms, next_ms = turn.state, turn.now_ms, NEVER
     ready: list[Buying] = []
     for buying in state.buying.values():
-        ready_ms = max(buying.skip_until, buying.contract.from_ms)
-        if buying.contract.until_ms <= now_ms:
+        contract = buying.contract
+        if contract.until_ms <= now_ms:
             continue
-        if ready_ms > now_ms:
-            next_ms = min(next_ms, ready_ms)
-        else:
+        if buying.skip_until <= now_ms and contract.from_ms <= now_ms:
             ready.append(buying)
+        else:
+            next_ms = min(next_ms, max(buying.skip_until, contract.from_ms))
     settings, portfolio = state.settings, state.portfolio
     floor = min((one.lowest for one in ready), default=NEVER) + settings.margin
     if not is_worth_sending(settings.cost, portfolio.load, portfolio.groups, floor):

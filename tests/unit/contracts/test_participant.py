@@ -107,7 +107,7 @@ def test_a_move_from_offer_to_confirmation() -> None:
     assert {one.move.price for one in sent.state.portfolio.sent} == {PRICE.fixed}
     over = at(61_040, taken.state, Received(A, said(sent)))
     assert over.messages == ()
-    assert over.state.selling[AB.id].incoming is None
+    assert not over.state.incoming
 
 
 def test_doubled_messages_change_nothing() -> None:
