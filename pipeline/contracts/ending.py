@@ -7,7 +7,7 @@ nobody pays or works at a loss for longer than that takes.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from pipeline.contracts.decisions import Lot, What
 from pipeline.contracts.messages import End, Ended
@@ -72,6 +72,13 @@ def end_contracts(turn: Turn) -> None:
         if link is not None and link.contract in over and task.id not in ending
     ]
     _return(turn, held, "the contract is over")
+
+
+def remove(turn: Turn, gone: Collection[TaskId]) -> None:
+    """Drop tasks; a partner that runs one is told that its stay ends."""
+    sent = [(one.move, one.task.id) for one in turn.state.portfolio.sent if one.task.id in gone]
+    _recall(turn, sent, "they are no more")
+    turn.owns(turn.state.portfolio.dropping(gone))
 
 
 def _recall(turn: Turn, stays: Iterable[tuple[Link, TaskId]], why: str) -> None:

@@ -29,10 +29,12 @@ from pipeline.contracts.messages import (
     PartnerLost,
     Received,
     Taken,
+    TasksAdded,
+    TasksRemoved,
     Tick,
 )
 from pipeline.contracts.permitted import room_of
-from pipeline.contracts.portfolio import Held, Portfolio
+from pipeline.contracts.portfolio import Held
 from pipeline.contracts.state import (
     ANY_TIME,
     NEVER,
@@ -72,12 +74,8 @@ def participant(
         InputError: two tasks of one name, a task of somebody else, a contract with others, or a
             margin that is too small for prices.
     """
-    running = tuple(Held(task, None) for task in tasks)
-    if len({held.task.id for held in running}) != len(running):
-        raise InputError("two tasks have one name", place=f"participant {me}", hint="rename one.")
-    if any(held.task.origin != me for held in running):
-        raise InputError("a task has another origin", place=f"participant {me}")
-    turn = Turn(Participant(me, settings, Portfolio().taking(running)), ANY_TIME)
+    turn = Turn(Participant(me, settings), ANY_TIME)
+    _add(turn, tuple(tasks))
     for contract in contracts:
         _agreed(turn, ContractAgreed(contract))
     return turn.state
@@ -134,7 +132,44 @@ def _received(turn: Turn, event: Received) -> None:
 
 
 def _loads_changed(turn: Turn, event: LoadsChanged) -> None:
-    """Take in other loads; what follows from them is decided at the next period.
+    """Take in other loads."""
+    _ask_all_again(turn)
+    turn.owns(turn.state.portfolio.with_loads(event.loads))
+
+
+def _added(turn: Turn, event: TasksAdded) -> None:
+    """Run more tasks."""
+    _ask_all_again(turn)
+    _add(turn, event.tasks)
+
+
+def _add(turn: Turn, tasks: tuple[Task, ...]) -> None:
+    me, portfolio = turn.state.me, turn.state.portfolio
+    names = {task.id for task in tasks}
+    if len(names) != len(tasks) or names & portfolio.ids:
+        raise InputError("two tasks have one name", place=f"participant {me}", hint="rename one.")
+    if any(task.origin != me for task in tasks):
+        raise InputError("a task has another origin", place=f"participant {me}")
+    turn.owns(portfolio.taking([Held(task, None) for task in tasks]))
+
+
+def _removed(turn: Turn, event: TasksRemoved) -> None:
+    """Stop running tasks, here and where they were sent."""
+    own = {held.task.id for held in turn.state.portfolio.running if held.link is None}
+    own |= {one.task.id for one in turn.state.portfolio.sent if one.link is None}
+    strange = sorted(set(event.tasks) - own)
+    if strange:
+        raise InputError(
+            f"{', '.join(strange[:3])}: no tasks of its own",
+            place=f"participant {turn.state.me}",
+            hint="only the origin of a task removes it.",
+        )
+    _ask_all_again(turn)
+    ending.remove(turn, frozenset(event.tasks))
+
+
+def _ask_all_again(turn: Turn) -> None:
+    """Tasks or loads have changed; what follows from that is decided at the next period.
 
     Partners who refused before are asked again without a pause: what is offered is another thing.
     """
@@ -145,7 +180,6 @@ def _loads_changed(turn: Turn, event: LoadsChanged) -> None:
         for key, one in turn.state.buying.items()
     }
     turn.state = turn.state._replace(buying=buying, changed=True)
-    turn.owns(turn.state.portfolio.with_loads(event.loads))
 
 
 def _lost(turn: Turn, event: PartnerLost) -> None:
@@ -194,6 +228,8 @@ _HANDLERS: Final[Mapping[type, Callable[[Turn, Any], None]]] = {
     Tick: _ticked,
     Received: _received,
     LoadsChanged: _loads_changed,
+    TasksAdded: _added,
+    TasksRemoved: _removed,
     PartnerLost: _lost,
     ContractAgreed: _agreed,
 }

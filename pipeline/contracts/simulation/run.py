@@ -6,7 +6,7 @@ from typing import Final
 
 from pipeline.contracts.decisions import Decision
 from pipeline.contracts.load import Load
-from pipeline.contracts.messages import LoadsChanged, PartnerLost
+from pipeline.contracts.messages import PartnerLost
 from pipeline.contracts.simulation.chance import Chance
 from pipeline.contracts.simulation.measures import gains, misallocated, own_load
 from pipeline.contracts.simulation.misbehaving import flooding, lying
@@ -189,10 +189,7 @@ class _Changes:
         for party, factor in factors.items():
             for task in self._tasks[party]:
                 loads[task] = Load(*(part * factor for part in self._first[task]))
-        for one in self._world.states:
-            mine = {task: loads[task] for task in one.portfolio.ids if task in loads}
-            if mine:
-                self._world.happen(one.me, LoadsChanged(mine), now_ms)
+        self._world.change(loads, now_ms)
 
 
 def _misbehave(scenario: Scenario, world: World, chance: Chance, for_ms: int) -> None:

@@ -4,13 +4,14 @@ import heapq
 from collections.abc import Callable, Mapping, Sequence
 
 from pipeline.contracts.decisions import Decision
-from pipeline.contracts.messages import Event, Message, Outbound, Received, Tick
+from pipeline.contracts.load import Load
+from pipeline.contracts.messages import Event, LoadsChanged, Message, Outbound, Received, Tick
 from pipeline.contracts.participant import step, wake_ms
 from pipeline.contracts.simulation.chance import Chance
 from pipeline.contracts.simulation.network import Network
 from pipeline.contracts.simulation.tally import Tally
 from pipeline.contracts.state import NEVER, Participant
-from pipeline.contracts.terms import PartyId
+from pipeline.contracts.terms import PartyId, TaskId
 from pipeline.ids import Millis
 
 Stepping = Callable[[Participant, Event, Millis], tuple[Participant, Sequence[Outbound]]]
@@ -66,6 +67,13 @@ class World:
     def happen(self, party: PartyId, event: Event, at_ms: Millis) -> None:
         """Schedule an event of a participant."""
         self._put(at_ms, self._places[party], event)
+
+    def change(self, loads: Mapping[TaskId, Load], at_ms: Millis) -> None:
+        """Change loads of tasks: who runs one learns it, and everyone who has sent it on."""
+        for one in self.states:
+            mine = {task: loads[task] for task in one.portfolio.ids if task in loads}
+            if mine:
+                self.happen(one.me, LoadsChanged(mine), at_ms)
 
     def run_until(self, end_ms: Millis, quiet_ms: int = NEVER) -> None:
         """Deliver what happens until a time, or until nothing has moved for so long."""
