@@ -4,7 +4,7 @@ import gc
 import random
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
@@ -112,27 +112,18 @@ def command(
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     first = random.SystemRandom().randrange(10**6) if seed is None else seed
     session.printer.note(f"seed {first}")
-    network = Network(most_ms=max(5, late), lost=lost, doubled=doubled)
+    common = Scenario(
+        participants,
+        tasks=Tasks(tasks),
+        loads=Loads(loads),
+        network=Network(most_ms=max(5, late), lost=lost, doubled=doubled),
+        vanish=vanish,
+        lie=lie,
+        flood=flood,
+    )
+    times = _Times(for_s, sample)
     orders = [
-        _Order(
-            Key(least, percent / 100, units, part),
-            number,
-            Scenario(
-                participants,
-                least,
-                percent / 100,
-                units,
-                part,
-                Tasks(tasks),
-                Loads(loads),
-                network,
-                vanish,
-                lie,
-                flood,
-            ),
-            None if for_s is None else for_s * 1_000,
-            None if sample is None else sample * 1_000,
-        )
+        _Order(Key(least, percent / 100, units, part), number, common, times)
         for least, percent, units, part, number in product(
             _numbers(contracts, "--contracts", int),
             _numbers(load, "--load", int),
@@ -141,8 +132,7 @@ def command(
             range(first, first + seeds),
         )
     ]
-    over_time = svg is not None and sample is not None and len(orders) == 1
-    if over_time:
+    if sample is not None and len(orders) == 1:
         result = _run(orders[0])
         found, drawn = [run_of(orders[0].key, first, result)], plot_of(result)
     else:
@@ -156,14 +146,21 @@ def command(
 
 
 @dataclass(frozen=True, slots=True)
+class _Times:
+    """How long runs are, and how often they are measured; in simulated seconds."""
+
+    whole_s: int | None
+    sample_s: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class _Order:
-    """A run that is wanted."""
+    """A run that is wanted; `common` is the scenario, up to what the key says."""
 
     key: Key
     seed: int
-    scenario: Scenario
-    for_ms: int | None
-    sample_ms: int | None
+    common: Scenario
+    times: _Times
 
 
 def _figures_of(orders: Sequence[_Order], processes: int) -> list[Run]:
@@ -182,8 +179,20 @@ def _run(order: _Order) -> Result:
     """Run it. Participants are values without cycles, so looking for some would be in vain."""
     gc.disable()
     try:
-        chance = random.Random(order.seed)
-        return run(order.scenario, chance, for_ms=order.for_ms, sample_ms=order.sample_ms)
+        key, times = order.key, order.times
+        scenario = replace(
+            order.common,
+            contracts=key.contracts,
+            load=key.load,
+            units=key.units,
+            spread=key.spread,
+        )
+        return run(
+            scenario,
+            random.Random(order.seed),
+            for_ms=None if times.whole_s is None else times.whole_s * 1_000,
+            sample_ms=None if times.sample_s is None else times.sample_s * 1_000,
+        )
     finally:
         gc.enable()
 
