@@ -7,7 +7,7 @@ nobody pays or works at a loss for longer than that takes.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from pipeline.contracts.decisions import Lot, What
 from pipeline.contracts.messages import End, Ended
@@ -72,6 +72,13 @@ def end_contracts(turn: Turn) -> None:
         if link is not None and link.contract in over and task.id not in ending
     ]
     _return(turn, held, "the contract is over")
+
+
+def remove(turn: Turn, gone: Collection[TaskId]) -> None:
+    """Drop tasks; a partner that runs one is told that its stay ends."""
+    sent = [(one.move, one.task.id) for one in turn.state.portfolio.sent if one.task.id in gone]
+    _recall(turn, sent, "they are no more")
+    turn.owns(turn.state.portfolio.dropping(gone))
 
 
 def _recall(turn: Turn, stays: Iterable[tuple[Link, TaskId]], why: str) -> None:
@@ -144,10 +151,9 @@ def _stop(turn: Turn, contract: ContractId, number: OfferNumber, asked: set[Task
     if gone:
         turn.owns(turn.state.portfolio.dropping(gone))
         left = set(turn.state.portfolio.held_under(contract, number))
-        selling = turn.state.selling[contract]
-        incoming = selling.incoming
+        incoming = turn.state.incoming.get(contract)
         if incoming is not None and incoming.number == number and not left:
-            turn.set_incoming(selling, None)
+            turn.set_incoming(contract, None)
 
 
 def ended(turn: Turn, sender: PartyId, message: Ended) -> None:
@@ -215,9 +221,9 @@ def lost(turn: Turn, partner: PartyId) -> None:
         if link is not None and link.partner == partner
     }
     turn.owns(turn.state.portfolio.dropping(gone))
-    for selling in tuple(turn.state.selling.values()):
-        if selling.contract.buyer == partner:
-            turn.set_incoming(selling, None)
+    for contract in turn.state.incoming:
+        if turn.state.selling[contract].contract.buyer == partner:
+            turn.set_incoming(contract, None)
     for buying in tuple(turn.state.buying.values()):
         if buying.contract.seller == partner:
             turn.skip(buying, broken=True)

@@ -93,6 +93,18 @@ class LoadsChanged:
     loads: Mapping[TaskId, Load]
 
 
+class TasksAdded(NamedTuple):
+    """The participant has more tasks of its own."""
+
+    tasks: tuple[Task, ...]
+
+
+class TasksRemoved(NamedTuple):
+    """Tasks of its own are no more; partners that run them are told to stop."""
+
+    tasks: tuple[TaskId, ...]
+
+
 class PartnerLost(NamedTuple):
     """A failure detector has found that a partner does not answer. Both sides find the same."""
 
@@ -105,7 +117,7 @@ class ContractAgreed(NamedTuple):
     contract: Contract
 
 
-Event = Received | Tick | LoadsChanged | PartnerLost | ContractAgreed
+Event = Received | Tick | LoadsChanged | TasksAdded | TasksRemoved | PartnerLost | ContractAgreed
 
 
 class Outbound(NamedTuple):

@@ -29,10 +29,12 @@ from pipeline.contracts.messages import (
     PartnerLost,
     Received,
     Taken,
+    TasksAdded,
+    TasksRemoved,
     Tick,
 )
 from pipeline.contracts.permitted import room_of
-from pipeline.contracts.portfolio import Held, Portfolio
+from pipeline.contracts.portfolio import Held
 from pipeline.contracts.state import (
     ANY_TIME,
     NEVER,
@@ -72,12 +74,8 @@ def participant(
         InputError: two tasks of one name, a task of somebody else, a contract with others, or a
             margin that is too small for prices.
     """
-    running = tuple(Held(task, None) for task in tasks)
-    if len({held.task.id for held in running}) != len(running):
-        raise InputError("two tasks have one name", place=f"participant {me}", hint="rename one.")
-    if any(held.task.origin != me for held in running):
-        raise InputError("a task has another origin", place=f"participant {me}")
-    turn = Turn(Participant(me, settings, Portfolio().taking(running)), ANY_TIME)
+    turn = Turn(Participant(me, settings), ANY_TIME)
+    _add(turn, tuple(tasks))
     for contract in contracts:
         _agreed(turn, ContractAgreed(contract))
     return turn.state
@@ -101,9 +99,8 @@ def wake_ms(state: Participant) -> Millis:
     """When a participant wants its next tick."""
     outgoing = state.outgoing
     found = state.offer_at if outgoing is None else outgoing.due_ms
-    for one in state.selling.values():
-        if one.incoming is not None and one.incoming.due_ms < found:
-            found = one.incoming.due_ms
+    for one in state.incoming.values():
+        found = min(found, one.due_ms)
     for stay in state.endings:
         found = min(found, stay.due_ms)
     return min(found, state.ends_ms)
@@ -114,7 +111,8 @@ def _ticked(turn: Turn, _event: Tick) -> None:
         ending.end_contracts(turn)
         turn.state = turn.state._replace(ends_ms=_next_end(turn.state, turn.now_ms))
     sending.lapse(turn)
-    receiving.lapse(turn)
+    if turn.state.incoming:
+        receiving.lapse(turn)
     if turn.state.endings:
         ending.lapse(turn)
     state = turn.state
@@ -122,7 +120,8 @@ def _ticked(turn: Turn, _event: Tick) -> None:
         turn.state = state._replace(changed=False)
         ending.recall_cheap(turn)
         ending.return_dear(turn)
-    receiving.compare_offers(turn)
+    if turn.state.incoming:
+        receiving.compare_offers(turn)
     state = turn.state
     if state.outgoing is None and state.offer_at <= turn.now_ms:
         sending.try_to_offer(turn)
@@ -133,7 +132,44 @@ def _received(turn: Turn, event: Received) -> None:
 
 
 def _loads_changed(turn: Turn, event: LoadsChanged) -> None:
-    """Take in other loads; what follows from them is decided at the next period.
+    """Take in other loads."""
+    _ask_all_again(turn)
+    turn.owns(turn.state.portfolio.with_loads(event.loads))
+
+
+def _added(turn: Turn, event: TasksAdded) -> None:
+    """Run more tasks."""
+    _ask_all_again(turn)
+    _add(turn, event.tasks)
+
+
+def _add(turn: Turn, tasks: tuple[Task, ...]) -> None:
+    me, portfolio = turn.state.me, turn.state.portfolio
+    names = {task.id for task in tasks}
+    if len(names) != len(tasks) or names & portfolio.ids:
+        raise InputError("two tasks have one name", place=f"participant {me}", hint="rename one.")
+    if any(task.origin != me for task in tasks):
+        raise InputError("a task has another origin", place=f"participant {me}")
+    turn.owns(portfolio.taking([Held(task, None) for task in tasks]))
+
+
+def _removed(turn: Turn, event: TasksRemoved) -> None:
+    """Stop running tasks, here and where they were sent."""
+    own = {held.task.id for held in turn.state.portfolio.running if held.link is None}
+    own |= {one.task.id for one in turn.state.portfolio.sent if one.link is None}
+    strange = sorted(set(event.tasks) - own)
+    if strange:
+        raise InputError(
+            f"{', '.join(strange[:3])}: no tasks of its own",
+            place=f"participant {turn.state.me}",
+            hint="only the origin of a task removes it.",
+        )
+    _ask_all_again(turn)
+    ending.remove(turn, frozenset(event.tasks))
+
+
+def _ask_all_again(turn: Turn) -> None:
+    """Tasks or loads have changed; what follows from that is decided at the next period.
 
     Partners who refused before are asked again without a pause: what is offered is another thing.
     """
@@ -144,7 +180,6 @@ def _loads_changed(turn: Turn, event: LoadsChanged) -> None:
         for key, one in turn.state.buying.items()
     }
     turn.state = turn.state._replace(buying=buying, changed=True)
-    turn.owns(turn.state.portfolio.with_loads(event.loads))
 
 
 def _lost(turn: Turn, event: PartnerLost) -> None:
@@ -193,6 +228,8 @@ _HANDLERS: Final[Mapping[type, Callable[[Turn, Any], None]]] = {
     Tick: _ticked,
     Received: _received,
     LoadsChanged: _loads_changed,
+    TasksAdded: _added,
+    TasksRemoved: _removed,
     PartnerLost: _lost,
     ContractAgreed: _agreed,
 }

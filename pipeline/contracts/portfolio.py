@@ -3,6 +3,8 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple, NewType
 
 from pipeline.contracts.load import NO_LOAD, Load, Task
@@ -47,9 +49,35 @@ class Sent(NamedTuple):
     move: Link
 
 
-@dataclass(frozen=True, slots=True)
+class Groups(NamedTuple):
+    """Tasks, of which those that differ only in their names are handled together.
+
+    Args:
+        held: the tasks.
+        ranges: the first index of each group, and the one after its last.
+    """
+
+    held: tuple[Held, ...]
+    ranges: tuple[tuple[int, int], ...]
+
+
+def grouped(held: tuple[Held, ...]) -> Groups:
+    """Tasks in their order, in groups of successive ones of equal load, work and path."""
+    starts: list[int] = []
+    load, work, path = None, None, None
+    for at, (task, _) in enumerate(held):
+        is_same = task.load is load or task.load == load
+        if not (is_same and (task.work is work or task.work == work) and task.path == path):
+            starts.append(at)
+            load, work, path = task.load, task.work, task.path
+    return Groups(held, tuple(pairwise((*starts, len(held)))))
+
+
+@dataclass(frozen=True)
 class Portfolio:
     """The tasks of a participant; none is in both parts.
+
+    What is derived from them is kept, since offers are made more often than tasks move.
 
     Args:
         running: here.
@@ -60,6 +88,32 @@ class Portfolio:
     running: tuple[Held, ...] = ()
     sent: tuple[Sent, ...] = ()
     load: Load = NO_LOAD
+
+    @cached_property
+    def groups(self) -> Groups:
+        """Those that run here in groups: first its own, then those of partners."""
+        own = [held for held in self.running if held.link is None]
+        if len(own) == len(self.running):
+            return grouped(self.running)
+        return grouped((*own, *(held for held in self.running if held.link is not None)))
+
+    @cached_property
+    def ids(self) -> frozenset[TaskId]:
+        """All tasks of both parts."""
+        running = [held.task.id for held in self.running]
+        return frozenset(running + [one.task.id for one in self.sent])
+
+    @cached_property
+    def used(self) -> Mapping[ContractId, Load]:
+        """The load that is run under each contract: here for others, and by partners."""
+        found: dict[ContractId, list[Task]] = {}
+        last, tasks = None, list[Task]()
+        links = [(task, link) for task, link in self.running if link is not None]
+        for task, link in links + [(task, move) for task, _, move in self.sent]:
+            if link is not last:
+                last, tasks = link, found.setdefault(link.contract, [])
+            tasks.append(task)
+        return {contract: total(tasks) for contract, tasks in found.items()}
 
     def taking(self, tasks: Iterable[Held]) -> "Portfolio":
         """With more tasks that run here."""
@@ -119,10 +173,6 @@ class Portfolio:
     def sent_under(self, contract: ContractId, number: OfferNumber) -> tuple[TaskId, ...]:
         """The tasks that a partner runs because of one offer from here."""
         return tuple([one.task.id for one in self.sent if one.move.is_of(contract, number)])
-
-    def ids(self) -> set[TaskId]:
-        """All tasks of both parts."""
-        return {held.task.id for held in self.running} | {one.task.id for one in self.sent}
 
 
 def total(tasks: Iterable[Task]) -> Load:

@@ -1,17 +1,17 @@
 """Receiver: compares the offers of a period, best-paying first, and takes what costs less. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
 from pipeline.contracts.decisions import Lot, What
-from pipeline.contracts.load import Load, Task, Work
+from pipeline.contracts.load import NO_LOAD, Load, Task, Work
 from pipeline.contracts.messages import Answer, Confirmed, Move, Offer, Taken
 from pipeline.contracts.offers import Ask, Taking, asks
 from pipeline.contracts.permitted import permits
 from pipeline.contracts.phases import RECEIVING, Receiving, ReceivingEvent, after
 from pipeline.contracts.portfolio import Held, Link, total
-from pipeline.contracts.state import Incoming, Selling
+from pipeline.contracts.state import Incoming, Participant, Selling
 from pipeline.contracts.terms import ContractId, Kind, PartyId, TaskId
 from pipeline.contracts.turn import Turn
 
@@ -25,14 +25,15 @@ def offered(turn: Turn, sender: PartyId, offer: Offer) -> None:
     selling = _selling(turn, sender, offer.contract)
     if selling is None or offer.number <= selling.newest:
         return
-    incoming = selling.incoming
+    incoming = turn.state.incoming.get(offer.contract)
     if incoming is not None and incoming.phase is Receiving.TAKEN:
         return  # the sender has not confirmed the move before, so it asks again
+    turn.set_selling(selling._replace(newest=offer.number))
     price, contract = offer.price, selling.contract
     sound = price.is_finite() and contract.price.lowest <= price <= contract.price.highest
     if not sound or contract.kind is not Kind.LOAD or not contract.is_in_force(turn.now_ms):
         why = "the contract is not in force, or the price is outside of its range"
-        _refuse(turn, selling._replace(newest=offer.number, incoming=None), offer, why)
+        _refuse(turn, selling, offer, why)
         return
     phase = Receiving.FREE if incoming is None else incoming.phase
     waiting = Incoming(
@@ -42,28 +43,31 @@ def offered(turn: Turn, sender: PartyId, offer: Offer) -> None:
         offer.tasks,
         turn.next_period(),
     )
-    turn.set_selling(selling._replace(newest=offer.number, incoming=waiting))
+    turn.set_incoming(offer.contract, waiting)
 
 
 def compare_offers(turn: Turn) -> None:
     """Answer the offers that wait: best-paying first, each beside those accepted before."""
     state = turn.state
     waiting = [
-        (one, one.incoming)
-        for one in state.selling.values()
-        if one.incoming is not None
-        and one.incoming.phase is Receiving.WAITING
-        and one.incoming.due_ms <= turn.now_ms
+        (state.selling[key], one)
+        for key, one in _in_order(state)
+        if one.phase is Receiving.WAITING and one.due_ms <= turn.now_ms
     ]
     if not waiting:
         return
-    load, mine = state.portfolio.load.plus(state.reserved), state.portfolio.ids()
+    load, accepted = state.portfolio.load.plus(state.reserved), set[TaskId]()
     for selling, incoming in sorted(waiting, key=lambda one: -one[1].price):
-        found = _asks(turn, selling, Wanted(incoming.price, incoming.tasks, load), mine)
+        found = _asks(turn, selling, Wanted(incoming.price, incoming.tasks, load), accepted)
         _answer(turn, selling, incoming, found)
         for one in found:
             load = load.plus(one.task.load)
-            mine.add(one.task.id)
+            accepted.add(one.task.id)
+
+
+def _in_order(state: Participant) -> list[tuple[ContractId, Incoming]]:
+    """The offers in progress, in the order of their contracts."""
+    return [(key, state.incoming[key]) for key in state.selling if key in state.incoming]
 
 
 class Wanted(NamedTuple):
@@ -74,32 +78,24 @@ class Wanted(NamedTuple):
     load: Load
 
 
-def _asks(turn: Turn, selling: Selling, wanted: Wanted, mine: set[TaskId]) -> list[Ask]:
+def _asks(turn: Turn, selling: Selling, wanted: Wanted, mine: Collection[TaskId]) -> list[Ask]:
     state, contract = turn.state, selling.contract
     permitted: dict[Work, bool] = {}
-    candidates: list[Task] = []
-    last, verdict = None, False
-    for task in wanted.tasks:
-        if task.work is not last:
-            last = task.work
-            if last not in permitted:
-                permitted[last] = permits(contract, last)
-            verdict = permitted[last]
-        if verdict and task.id not in mine and task.may_go_to(state.me):
-            candidates.append(task)
-    terms = Taking(wanted.price, state.settings.margin, room_left(turn, selling))
-    return asks(state.settings.cost, wanted.load, candidates, contract.price, terms)
+
+    def may_take(task: Task) -> bool:
+        if task.id in state.portfolio.ids or task.id in mine or not task.may_go_to(state.me):
+            return False
+        if task.work not in permitted:
+            permitted[task.work] = permits(contract, task.work)
+        return permitted[task.work]
+
+    terms = Taking(wanted.price, state.settings.margin, room_left(turn, selling), may_take)
+    return asks(state.settings.cost, wanted.load, wanted.tasks, contract.price, terms)
 
 
 def room_left(turn: Turn, selling: Selling) -> Load:
     """What the limits of a contract leave for more tasks."""
-    contract = selling.contract.id
-    used = total(
-        task
-        for task, link in turn.state.portfolio.running
-        if link is not None and link.contract == contract
-    )
-    return selling.room.minus(used)
+    return selling.room.minus(turn.state.portfolio.used.get(selling.contract.id, NO_LOAD))
 
 
 def _answer(turn: Turn, selling: Selling, incoming: Incoming, found: list[Ask]) -> None:
@@ -108,7 +104,7 @@ def _answer(turn: Turn, selling: Selling, incoming: Incoming, found: list[Ask]) 
     if not found:
         after(RECEIVING, incoming.phase, ReceivingEvent.REFUSED)
         why = "each would cost more than the price, or does not fit the contract"
-        _refuse(turn, selling._replace(incoming=None), offer, why)
+        _refuse(turn, selling, offer, why)
         return
     reserved = Incoming(
         after(RECEIVING, incoming.phase, ReceivingEvent.ACCEPTED),
@@ -117,7 +113,7 @@ def _answer(turn: Turn, selling: Selling, incoming: Incoming, found: list[Ask]) 
         tuple([one.task for one in found]),
         turn.in_ms(2 * turn.state.settings.answer_ms),
     )
-    turn.set_incoming(selling, reserved)
+    turn.set_incoming(contract.id, reserved)
     ids = tuple([one.task.id for one in found])
     lot = Lot(ids, found[-1].price, found[0].marginal, found[-1].marginal)
     turn.decide(What.ACCEPTED, contract.buyer, contract.id, lot)
@@ -126,7 +122,7 @@ def _answer(turn: Turn, selling: Selling, incoming: Incoming, found: list[Ask]) 
 
 
 def _refuse(turn: Turn, selling: Selling, offer: Offer, why: str) -> None:
-    turn.set_selling(selling)
+    turn.set_incoming(offer.contract, None)
     lot = Lot(tuple([task.id for task in offer.tasks]), offer.price)
     turn.decide(What.REFUSED, selling.contract.buyer, selling.contract.id, lot, why)
     turn.send(selling.contract.buyer, Answer(offer.contract, offer.number, ()))
@@ -140,7 +136,7 @@ def moved(turn: Turn, sender: PartyId, move: Move) -> None:
     selling = _selling(turn, sender, move.contract)
     if selling is None:
         return
-    incoming = selling.incoming
+    incoming = turn.state.incoming.get(move.contract)
     is_current = incoming is not None and incoming.number == move.number
     if incoming is None or not is_current or incoming.phase is not Receiving.RESERVED:
         held = turn.state.portfolio.held_under(move.contract, move.number)
@@ -149,7 +145,7 @@ def moved(turn: Turn, sender: PartyId, move: Move) -> None:
     accepted = _still_paying(turn, selling, incoming, move)
     if not accepted:
         after(RECEIVING, incoming.phase, ReceivingEvent.DECLINED)
-        turn.set_incoming(selling, None)
+        turn.set_incoming(move.contract, None)
         turn.send(sender, Taken(move.contract, move.number, ()))
         return
     link = Link(sender, move.contract, move.number, move.price)
@@ -163,7 +159,7 @@ def moved(turn: Turn, sender: PartyId, move: Move) -> None:
         1,
     )
     turn.owns(turn.state.portfolio.taking([Held(task, link) for task in tasks]))
-    turn.set_incoming(selling, taken)
+    turn.set_incoming(move.contract, taken)
     ids = tuple([task.id for task in tasks])
     lot = Lot(ids, move.price, accepted[0].marginal, accepted[-1].marginal)
     turn.decide(What.TAKEN, sender, move.contract, lot)
@@ -180,14 +176,14 @@ def _still_paying(turn: Turn, selling: Selling, incoming: Incoming, move: Move) 
     load = state.portfolio.load.plus(state.reserved.minus(total(incoming.tasks)))
     tasks = tuple([task for task in move.tasks if task.id in reserved])
     wanted = Wanted(incoming.price, tasks, load)
-    found = _asks(turn, selling, wanted, state.portfolio.ids())
+    found = _asks(turn, selling, wanted, ())
     return [one for one in found if one.price <= price]
 
 
 def confirmed(turn: Turn, sender: PartyId, message: Confirmed) -> None:
     """The sender has stopped running these tasks; those that it has not are dropped here."""
     selling = _selling(turn, sender, message.contract)
-    incoming = None if selling is None else selling.incoming
+    incoming = turn.state.incoming.get(message.contract)
     is_current = incoming is not None and incoming.number == message.number
     if selling is None or incoming is None or not is_current:
         return
@@ -196,7 +192,7 @@ def confirmed(turn: Turn, sender: PartyId, message: Confirmed) -> None:
     void = {task.id for task in incoming.tasks} - set(message.tasks)
     event = ReceivingEvent.CONFIRMED if message.tasks else ReceivingEvent.VOIDED
     after(RECEIVING, incoming.phase, event)
-    turn.set_incoming(selling, None)
+    turn.set_incoming(message.contract, None)
     if void:
         turn.owns(turn.state.portfolio.dropping(void))
         turn.decide(What.VOIDED, sender, message.contract, Lot(tuple(sorted(void))))
@@ -204,15 +200,14 @@ def confirmed(turn: Turn, sender: PartyId, message: Confirmed) -> None:
 
 def lapse(turn: Turn) -> None:
     """End reservations whose deadline has passed; send `Taken` again, a limited number of times."""
-    for selling in tuple(turn.state.selling.values()):
-        incoming = selling.incoming
-        if incoming is None or incoming.due_ms > turn.now_ms:
+    for contract, incoming in _in_order(turn.state):
+        if incoming.due_ms > turn.now_ms:
             continue
         if incoming.phase is Receiving.RESERVED:
             after(RECEIVING, incoming.phase, ReceivingEvent.LAPSED)
-            turn.set_incoming(selling, None)
+            turn.set_incoming(contract, None)
         elif incoming.phase is Receiving.TAKEN:
-            _take_again(turn, selling, incoming)
+            _take_again(turn, turn.state.selling[contract], incoming)
 
 
 def _take_again(turn: Turn, selling: Selling, incoming: Incoming) -> None:
@@ -221,11 +216,11 @@ def _take_again(turn: Turn, selling: Selling, incoming: Incoming) -> None:
     if incoming.tries < settings.tries:
         pause_ms = min(settings.skip_most_ms, settings.retry_ms << incoming.tries)
         again = incoming._replace(due_ms=turn.in_ms(pause_ms), tries=incoming.tries + 1)
-        turn.set_incoming(selling, again)
+        turn.set_incoming(contract.id, again)
         turn.send(contract.buyer, Taken(contract.id, incoming.number, ids))
         return
     after(RECEIVING, incoming.phase, ReceivingEvent.LAPSED)
-    turn.set_incoming(selling, None)
+    turn.set_incoming(contract.id, None)
     turn.owns(turn.state.portfolio.dropping(set(ids)))
     why = "nothing is owed for them"
     turn.decide(What.LAPSED, contract.buyer, contract.id, Lot(ids), why)

@@ -5,12 +5,12 @@ from decimal import Decimal
 from typing import Final
 
 from pipeline.contracts.decisions import Lot, What
-from pipeline.contracts.load import Load, Task, Work
+from pipeline.contracts.load import NO_LOAD, Load, Task
 from pipeline.contracts.messages import Answer, Confirmed, Move, Offer, Taken
-from pipeline.contracts.offers import Quoted, deal, is_worth_sending, worth_sending
+from pipeline.contracts.offers import Quoted, Selection, deal, is_worth_sending, worth_sending
 from pipeline.contracts.permitted import permits
 from pipeline.contracts.phases import SENDING, Sending, SendingEvent, after
-from pipeline.contracts.portfolio import Held, Link, OfferNumber, total
+from pipeline.contracts.portfolio import Groups, Link, OfferNumber, grouped
 from pipeline.contracts.state import ANY_TIME, NEVER, Buying, Outgoing, Participant
 from pipeline.contracts.terms import PartyId, TaskId
 from pipeline.contracts.turn import Turn
@@ -32,22 +32,22 @@ def try_to_offer(turn: Turn) -> bool:
     state, now_ms, next_ms = turn.state, turn.now_ms, NEVER
     ready: list[Buying] = []
     for buying in state.buying.values():
-        ready_ms = max(buying.skip_until, buying.contract.from_ms)
-        if buying.contract.until_ms <= now_ms:
+        contract = buying.contract
+        if contract.until_ms <= now_ms:
             continue
-        if ready_ms > now_ms:
-            next_ms = min(next_ms, ready_ms)
-        else:
+        if buying.skip_until <= now_ms and contract.from_ms <= now_ms:
             ready.append(buying)
+        else:
+            next_ms = min(next_ms, max(buying.skip_until, contract.from_ms))
     settings, portfolio = state.settings, state.portfolio
     floor = min((one.lowest for one in ready), default=NEVER) + settings.margin
-    if not is_worth_sending(settings.cost, portfolio.load, portfolio.running, floor):
+    if not is_worth_sending(settings.cost, portfolio.load, portfolio.groups, floor):
         ready = []
     ready.sort(key=lambda one: (one.price, one.failures, one.skip_until))
     for buying in ready:
         chosen = _offered(state, buying)
-        if chosen:
-            due_ms = Millis(state.since_ms + wait_ms(state, buying, chosen))
+        if chosen.held:
+            due_ms = Millis(state.since_ms + wait_ms(state, chosen))
             if due_ms > now_ms:
                 turn.state = state._replace(offer_at=due_ms)
                 return False
@@ -57,7 +57,7 @@ def try_to_offer(turn: Turn) -> bool:
     return False
 
 
-def _offered(state: Participant, buying: Buying) -> list[Quoted]:
+def _offered(state: Participant, buying: Buying) -> Selection:
     """What is worth offering under a contract."""
     return worth_sending(
         state.settings.cost,
@@ -68,69 +68,55 @@ def _offered(state: Participant, buying: Buying) -> list[Quoted]:
     )
 
 
-def wait_ms(state: Participant, buying: Buying, chosen: Sequence[Quoted]) -> int:
+def wait_ms(state: Participant, chosen: Selection) -> int:
     """How long a sender waits before an offer: the less, the more of its load pays to send.
 
     Who has little to send finds a partner later too; who has much needs all of its partners. With
     the room that partners have left for it, fewer moves lead through a third participant.
     """
-    floor = buying.lowest + state.settings.margin
-    paying = sum(one.held.task.load.units for one in chosen if one.marginal > floor)
-    share = min(1.0, paying / state.portfolio.load.units)
+    share = min(1.0, chosen.paying / state.portfolio.load.units)
     return int(state.settings.patience_ms * (1 - share) ** 3)
 
 
-def sendable(state: Participant, buying: Buying) -> list[Held]:
+def sendable(state: Participant, buying: Buying) -> Groups:
     """The tasks that a contract is about, and that may go to its seller; one's own first."""
-    seller, contract = buying.contract.seller, buying.contract
+    held, ranges = state.portfolio.groups
     ending = {task for one in state.endings for task in one.tasks}
-    permitted: dict[Work, bool] = {}
-    last, verdict = None, False
-    found: list[Held] = []
-    foreign: list[Held] = []
-    for held in state.portfolio.running:
-        task = held.task
+    if ending:
+        held, ranges = grouped(tuple([one for one in held if one.task.id not in ending]))
+    contract, passes_on = buying.contract, state.settings.passes_on
+    last, permitted = None, False
+    found: list[tuple[int, int]] = []
+    for one in ranges:
+        task, link = held[one[0]]
         if task.work is not last:
-            last = task.work
-            if last not in permitted:
-                permitted[last] = permits(contract, last)
-            verdict = permitted[last]
-        if not verdict or (ending and task.id in ending):
-            continue
-        if held.link is None:
-            found.append(held)
-        elif state.settings.passes_on and task.may_go_to(seller):
-            foreign.append(held)
-    return found + foreign if foreign else found
+            last, permitted = task.work, permits(contract, task.work)
+        if permitted and (link is None or (passes_on and task.may_go_to(contract.seller))):
+            found.append(one)
+    return Groups(held, tuple(found))
 
 
 def room_left(state: Participant, buying: Buying) -> Load:
     """What the limits of a contract leave for more tasks."""
-    contract = buying.contract.id
-    sent = total(one.task for one in state.portfolio.sent if one.move.contract == contract)
-    return buying.room.minus(sent)
+    return buying.room.minus(state.portfolio.used.get(buying.contract.id, NO_LOAD))
 
 
-def _offer(turn: Turn, buying: Buying, chosen: list[Quoted]) -> None:
+def _offer(turn: Turn, buying: Buying, chosen: Selection) -> None:
     state, contract = turn.state, buying.contract
     number = OfferNumber(state.newest + 1)
     price = contract.price.lowest
-    tasks = tuple([one.held.task for one in chosen])
+    tasks = tuple([held.task for held in chosen.held])
     ids = tuple([task.id for task in tasks])
     phase = after(SENDING, Sending.IDLE, SendingEvent.OFFER)
     due_ms = turn.in_ms(state.settings.answer_ms)
-    turn.decide(What.OFFERED, contract.seller, contract.id, _lot(chosen, price))
-    turn.state = turn.state._replace(
+    lot = Lot(ids, price, chosen.most, chosen.least)
+    turn.decide(What.OFFERED, contract.seller, contract.id, lot)
+    turn.state = state._replace(
         newest=number,
         outgoing=Outgoing(phase, contract.id, number, price, ids, len(ids), due_ms),
         offer_at=NEVER,
     )
     turn.send(contract.seller, Offer(contract.id, number, price, tasks))
-
-
-def _lot(chosen: Sequence[Quoted], price: Decimal) -> Lot:
-    ids = tuple([one.held.task.id for one in chosen])
-    return Lot(ids, price, chosen[0].marginal, chosen[-1].marginal)
 
 
 def answered(turn: Turn, sender: PartyId, answer: Answer) -> None:
@@ -150,7 +136,10 @@ def answered(turn: Turn, sender: PartyId, answer: Answer) -> None:
         turn.skip(buying._replace(price=buying.highest))
         return
     state = turn.state
-    running = {held.task.id: held for held in sendable(state, buying)}
+    groups = sendable(state, buying)
+    running = {
+        held.task.id: held for start, stop in groups.ranges for held in groups.held[start:stop]
+    }
     asked = [(running[task], price) for task, price in answer.asks if task in running]
     margin = state.settings.margin
     found = deal(state.settings.cost, state.portfolio.load, asked, margin) if asked else None
@@ -183,7 +172,8 @@ def _move(turn: Turn, outgoing: Outgoing, tasks: Sequence[Quoted], price: Decima
         phase=after(SENDING, outgoing.phase, SendingEvent.ACCEPTED), price=price, tasks=ids
     )
     seller = turn.state.buying[outgoing.contract].contract.seller
-    turn.decide(What.MOVING, seller, outgoing.contract, _lot(tasks, price))
+    lot = Lot(ids, price, tasks[0].marginal, tasks[-1].marginal)
+    turn.decide(What.MOVING, seller, outgoing.contract, lot)
     _send_move(turn, moving, tuple([one.held.task for one in tasks]))
 
 

@@ -77,7 +77,7 @@ class Buying(NamedTuple):
 
 
 class Incoming(NamedTuple):
-    """The offer of a contract that a receiver deals with.
+    """The offer that a receiver deals with, of a contract.
 
     Args:
         phase: how far it is.
@@ -104,14 +104,12 @@ class Selling(NamedTuple):
         highest: the highest price as a float.
         room: its limits.
         newest: the highest number of an offer that has come.
-        incoming: the offer in progress.
     """
 
     contract: Contract
     highest: float
     room: Load
     newest: OfferNumber = NO_OFFER
-    incoming: Incoming | None = None
 
 
 class Outgoing(NamedTuple):
@@ -169,6 +167,7 @@ class Participant(NamedTuple):
         portfolio: its tasks.
         buying: the contracts under which it sends load.
         selling: the contracts under which it runs load.
+        incoming: the offers in progress, of those contracts.
         outgoing: its offer or move; None: idle.
         endings: stays that end.
         newest: number of its last offer.
@@ -183,6 +182,7 @@ class Participant(NamedTuple):
     portfolio: Portfolio = Portfolio()
     buying: Mapping[ContractId, Buying] = {}
     selling: Mapping[ContractId, Selling] = {}
+    incoming: Mapping[ContractId, Incoming] = {}
     outgoing: Outgoing | None = None
     endings: tuple[Ending, ...] = ()
     newest: OfferNumber = NO_OFFER
@@ -195,9 +195,8 @@ class Participant(NamedTuple):
     def reserved(self) -> Load:
         """The load of tasks that it has accepted and that have not come yet."""
         found = NO_LOAD
-        for one in self.selling.values():
-            incoming = one.incoming
-            if incoming is not None and incoming.phase is Receiving.RESERVED:
+        for incoming in self.incoming.values():
+            if incoming.phase is Receiving.RESERVED:
                 for task in incoming.tasks:
                     found = found.plus(task.load)
         return found

@@ -59,9 +59,12 @@ class Turn:
         changed = {**self.state.selling, selling.contract.id: selling}
         self.state = self.state._replace(selling=changed)
 
-    def set_incoming(self, selling: Selling, incoming: Incoming | None) -> None:
-        """Replace the offer of a contract."""
-        self.set_selling(selling._replace(incoming=incoming))
+    def set_incoming(self, contract: ContractId, incoming: Incoming | None) -> None:
+        """Replace the offer in progress of a contract; None: it is over."""
+        changed = {key: one for key, one in self.state.incoming.items() if key != contract}
+        if incoming is not None:
+            changed[contract] = incoming
+        self.state = self.state._replace(incoming=changed)
 
     def set_endings(self, endings: Iterable[Ending]) -> None:
         """Replace the stays that end."""

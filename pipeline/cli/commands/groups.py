@@ -143,6 +143,11 @@ contract = group(
         "list": Entry(f"{_HERE}.contract.list", "List all contracts.", _CONTRACTS),
         "show": Entry(f"{_HERE}.contract.show", "Show terms and documents.", _CONTRACTS),
         "verify": Entry(f"{_HERE}.contract.verify", "Verify all documents.", _CONTRACTS),
+        "demo": Entry(
+            f"{_HERE}.contract.demo",
+            "Show three participants that trade load, and explain each decision.",
+            "Simulation",
+        ),
         "simulate": Entry(
             f"{_HERE}.contract.simulate",
             "Simulate federations that trade load by contracts.",

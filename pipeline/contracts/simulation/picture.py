@@ -20,13 +20,22 @@ class Line:
     points: tuple[tuple[float, float], ...]
 
 
-def picture(title: str, below: str, lines: Sequence[Line]) -> str:
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A vertical line at a place along the axis, with a short text."""
+
+    at: float
+    text: str
+
+
+def picture(title: str, below: str, lines: Sequence[Line], marks: Sequence[Mark] = ()) -> str:
     """A plot as SVG.
 
     Args:
         title: what the heights are.
         below: what the places along the axis are.
         lines: at least one point in all of them.
+        marks: events along the axis.
     """
     most_x = max(1e-9, *(x for line in lines for x, _ in line.points))
     most_y = max(1e-9, *(y for line in lines for _, y in line.points))
@@ -36,6 +45,12 @@ def picture(title: str, below: str, lines: Sequence[Line]) -> str:
     ]
     middle = (LEFT + WIDTH - RIGHT) // 2
     parts.append(f'<text x="{middle}" y="{HEIGHT - 10}" text-anchor="middle">{below}</text>')
+    for mark in marks:
+        x, _ = _place(mark.at, 0, most_x, most_y)
+        parts.append(
+            f'<path d="M{x:.1f} {TOP}V{HEIGHT - BOTTOM}" stroke="#999999" stroke-dasharray="3"/>'
+            f'<text x="{x:.1f}" y="{TOP - 2}" text-anchor="middle">{mark.text}</text>'
+        )
     for tick in range(TICKS + 1):
         x, y = _place(most_x * tick / TICKS, most_y * tick / TICKS, most_x, most_y)
         parts.append(

@@ -6,11 +6,12 @@ from typing import Final
 
 from pipeline.contracts.decisions import Decision
 from pipeline.contracts.load import Load
-from pipeline.contracts.messages import LoadsChanged, PartnerLost
+from pipeline.contracts.messages import PartnerLost
 from pipeline.contracts.simulation.chance import Chance
-from pipeline.contracts.simulation.measures import costs_now, misallocated
+from pipeline.contracts.simulation.measures import gains, misallocated, own_load
 from pipeline.contracts.simulation.misbehaving import flooding, lying
 from pipeline.contracts.simulation.scenario import Loads, Scenario, federation
+from pipeline.contracts.simulation.tally import CHANGE_MS
 from pipeline.contracts.simulation.world import World
 from pipeline.contracts.state import NEVER, Participant
 from pipeline.contracts.terms import PartyId, TaskId
@@ -22,7 +23,6 @@ QUIET_MS: Final = 120_000
 """A run with constant loads ends when nothing has moved for so long: twice the longest pause."""
 LOSSY: Final = 5
 """How much longer it has to be quiet if messages are lost: partners may have to be asked again."""
-CHANGE_MS: Final = 15_000
 SPIKE_MS: Final = 60_000
 AWAY_MS: Final = 60_000
 DETECTED_MS: Final = 5_000
@@ -38,12 +38,18 @@ class Sample:
     Args:
         at_ms: since the beginning.
         misallocated: in per cent of the capacity.
+        alone: the same, if each ran its own tasks.
         moves: until then, of all participants.
+        ended: decisions until then to end stays.
+        repeated: tasks until then that went to and fro; see `Tally`.
     """
 
     at_ms: int
     misallocated: float
+    alone: float
     moves: int
+    ended: int = 0
+    repeated: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +109,11 @@ def run(
         watch: called with each decision.
     """
     world = World(federation(scenario, chance), scenario.network, chance, watch)
-    threshold = scenario.levels.threshold
     constant = scenario.loads is Loads.CONSTANT and not scenario.vanish
     if for_ms is None:
         for_ms = LONGEST_MS if constant else 600_000
     _misbehave(scenario, world, chance, for_ms)
-    samples = [Sample(0, misallocated(world.states, threshold), 0)]
+    samples = [_sample(scenario, world)]
     saved = {one.me: 0.0 for one in world.states}
     changes = _Changes(scenario, world, chance)
     lossy = scenario.network.lost or scenario.network.doubled
@@ -118,23 +123,31 @@ def run(
         world.run_until(Millis(until_ms), quiet_ms)
         changes.apply(until_ms)
         if sample_ms is not None:
-            samples.append(Sample(until_ms, misallocated(world.states, threshold), world.moves))
-            for party, (cost, alone) in costs_now(world.states).items():
-                saved[party] += alone - cost
-        if constant and until_ms - world.moved_ms > quiet_ms:
+            samples.append(_sample(scenario, world))
+            for party, gain in gains(world.states, scenario.cost).items():
+                saved[party] += gain
+        if constant and until_ms - world.tally.moved_ms > quiet_ms:
             break
     if sample_ms is None:
-        samples.append(Sample(world.now_ms, misallocated(world.states, threshold), world.moves))
-    most = scenario.levels.fixed * threshold * (len(samples) - 1)
+        samples.append(_sample(scenario, world))
+    most = scenario.levels.fixed * scenario.threshold * (len(samples) - 1)
     worth = () if sample_ms is None else tuple(gain / most for gain in saved.values())
     return Result(
         tuple(samples),
         scenario.participants,
         world.messages,
-        world.moved_ms,
+        world.tally.moved_ms,
         worth,
         tuple(world.states),
     )
+
+
+def _sample(scenario: Scenario, world: World) -> Sample:
+    loads = [one.portfolio.load.units for one in world.states]
+    own = [own_load(one).units for one in world.states]
+    tally, most = world.tally, scenario.threshold
+    found = misallocated(loads, most), misallocated(own, most)
+    return Sample(world.now_ms, *found, tally.moves, tally.ended, tally.repeated)
 
 
 class _Changes:
@@ -176,10 +189,7 @@ class _Changes:
         for party, factor in factors.items():
             for task in self._tasks[party]:
                 loads[task] = Load(*(part * factor for part in self._first[task]))
-        for one in self._world.states:
-            mine = {task: loads[task] for task in one.portfolio.ids() if task in loads}
-            if mine:
-                self._world.happen(one.me, LoadsChanged(mine), now_ms)
+        self._world.change(loads, now_ms)
 
 
 def _misbehave(scenario: Scenario, world: World, chance: Chance, for_ms: int) -> None:

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
@@ -30,8 +31,11 @@ from pipeline.ids import Millis
 
 THRESHOLD: Final = 100
 """Load units of a resource that a participant wants to run at most."""
-CAPACITY: Final = 125.0
-"""Load units at which a resource is overloaded: the threshold is a utilisation of 0.8."""
+UTILISATION: Final = 0.8
+"""Part of the capacity that is the threshold."""
+LEAST_TASKS, MOST_TASKS = 3, 8
+LEAST_SIZE, MOST_SIZE = 5, 40
+_SEVERAL_MEAN: Final = (LEAST_TASKS + MOST_TASKS) * (LEAST_SIZE + MOST_SIZE) / 4
 _PLACES: Final = Decimal("1E-9")
 _WHAT: Final = TaskSet(frozenset({"any"}))
 _LIMITS: Final = Limits(10**9, 10**13, 10**15)
@@ -44,7 +48,7 @@ class Tasks(StrEnum):
     UNIT = "unit"
     """Tasks of one load unit, of the processor only."""
     SEVERAL = "several"
-    """Tasks of 5 to 40 load units, in processor and bytes."""
+    """3 to 8 tasks of about 5 to 40 load units each, in processor and bytes."""
 
 
 class Loads(StrEnum):
@@ -105,18 +109,29 @@ class Scenario:
             )
 
     @property
+    def threshold(self) -> int:
+        """Load units that a participant wants to run at most: with several tasks, of both kinds."""
+        return THRESHOLD if self.tasks is Tasks.UNIT else round(_SEVERAL_MEAN / self.load)
+
+    @property
+    def cost(self) -> QueueingCost:
+        """Cost function of every participant."""
+        capacity = self.threshold / UTILISATION
+        several = self.tasks is Tasks.SEVERAL
+        return QueueingCost(Load(capacity / 2, capacity / 2) if several else Load(capacity))
+
+    @property
     def levels(self) -> Levels:
         """Cost function, load unit and threshold of every participant."""
-        if self.tasks is Tasks.UNIT:
-            return Levels(QueueingCost(Load(CAPACITY)), Load(1.0), THRESHOLD)
-        cost = QueueingCost(Load(CAPACITY, CAPACITY))
-        return Levels(cost, Load(0.5, 0.5), 2 * THRESHOLD)
+        unit = Load(0.5, 0.5) if self.tasks is Tasks.SEVERAL else Load(1.0)
+        return Levels(self.cost, unit, self.threshold)
 
 
 def federation(scenario: Scenario, chance: Chance) -> list[Participant]:
-    """The participants of a scenario: their first loads are exponentially distributed.
+    """The participants of a scenario.
 
-    Of equally cheap partners, those with few contracts are asked first.
+    Of equally cheap partners, those with few contracts are asked first. Loads of unit tasks are
+    exponentially distributed.
     """
     count = scenario.participants
     pairs = random_graph(count, scenario.contracts, chance)
@@ -134,10 +149,10 @@ def federation(scenario: Scenario, chance: Chance) -> list[Participant]:
             made = _contract(parties[buyer], parties[seller], price)
             contracts[buyer].append((degrees[seller], made))
             contracts[seller].append((degrees[buyer], made))
+    draw = _unit_tasks if scenario.tasks is Tasks.UNIT else _several_tasks
     found = []
-    for number, units in enumerate(_first_loads(scenario, chance)):
+    for number, tasks in enumerate(draw(scenario, parties, chance)):
         ordered = [made for _, made in sorted(contracts[number], key=lambda one: one[0])]
-        tasks = _tasks(scenario, parties[number], units, chance)
         found.append(participant(parties[number], settings, tasks, ordered))
     return found
 
@@ -155,28 +170,31 @@ def _price(scenario: Scenario, factor: float) -> Price:
     return Price(Currency("EUR"), fixed, min(span, fixed))
 
 
-def _first_loads(scenario: Scenario, chance: Chance) -> list[int]:
-    drawn = [chance.expovariate(1.0) for _ in range(scenario.participants)]
-    wanted = scenario.load * scenario.levels.threshold * scenario.participants
-    factor, exact, given = wanted / math.fsum(drawn), 0.0, 0
-    found = []
-    for one in drawn:  # rounded so that the sum is what was wanted
-        exact += one * factor
-        found.append(round(exact) - given)
-        given += found[-1]
-    return found
-
-
 _UNIT: Final = Load(1.0)
 
 
-def _tasks(scenario: Scenario, me: PartyId, units: int, chance: Chance) -> list[Task]:
-    if scenario.tasks is Tasks.UNIT:
-        return [Task(TaskId(f"{me}.{number}"), me, _UNIT) for number in range(units)]
-    found: list[Task] = []
-    while units > 0:
-        size = min(units, 5 + chance.randrange(36))
-        cpu = size * chance.random()
-        found.append(Task(TaskId(f"{me}.{len(found)}"), me, Load(cpu, size - cpu)))
-        units -= size
-    return found
+def _unit_tasks(
+    scenario: Scenario, parties: Sequence[PartyId], chance: Chance
+) -> Iterator[list[Task]]:
+    drawn = [chance.expovariate(1.0) for _ in parties]
+    wanted = scenario.load * scenario.threshold * len(parties)
+    factor, exact, given = wanted / math.fsum(drawn), 0.0, 0
+    for me, one in zip(parties, drawn, strict=True):  # rounded so that the sum is what was wanted
+        exact += one * factor
+        units = round(exact) - given
+        given += units
+        yield [Task(TaskId(f"{me}.{number}"), me, _UNIT) for number in range(units)]
+
+
+def _several_tasks(
+    scenario: Scenario, parties: Sequence[PartyId], chance: Chance
+) -> Iterator[list[Task]]:
+    span = MOST_SIZE - LEAST_SIZE
+    counts = [LEAST_TASKS + chance.randrange(MOST_TASKS - LEAST_TASKS + 1) for _ in parties]
+    sizes = [[LEAST_SIZE + span * chance.random() for _ in range(count)] for count in counts]
+    wanted = scenario.load * scenario.threshold * len(parties)
+    factor = wanted / math.fsum(size for mine in sizes for size in mine)  # near to 1
+    for me, mine in zip(parties, sizes, strict=True):
+        cpus = [size * factor * chance.random() for size in mine]
+        loads = [Load(cpu, size * factor - cpu) for cpu, size in zip(cpus, mine, strict=True)]
+        yield [Task(TaskId(f"{me}.{number}"), me, load) for number, load in enumerate(loads)]

@@ -3,13 +3,15 @@
 import heapq
 from collections.abc import Callable, Mapping, Sequence
 
-from pipeline.contracts.decisions import Decision, What
-from pipeline.contracts.messages import Event, Message, Outbound, Received, Tick
+from pipeline.contracts.decisions import Decision
+from pipeline.contracts.load import Load
+from pipeline.contracts.messages import Event, LoadsChanged, Message, Outbound, Received, Tick
 from pipeline.contracts.participant import step, wake_ms
 from pipeline.contracts.simulation.chance import Chance
 from pipeline.contracts.simulation.network import Network
+from pipeline.contracts.simulation.tally import Tally
 from pipeline.contracts.state import NEVER, Participant
-from pipeline.contracts.terms import PartyId
+from pipeline.contracts.terms import PartyId, TaskId
 from pipeline.ids import Millis
 
 Stepping = Callable[[Participant, Event, Millis], tuple[Participant, Sequence[Outbound]]]
@@ -36,9 +38,8 @@ class World:
     ) -> None:
         self.states = list(participants)
         self.now_ms = Millis(0)
-        self.moves = 0
+        self.tally = Tally()
         self.messages = 0
-        self.moved_ms = Millis(0)
         self._network = network
         self._chance = chance
         self._watch = watch
@@ -67,12 +68,19 @@ class World:
         """Schedule an event of a participant."""
         self._put(at_ms, self._places[party], event)
 
+    def change(self, loads: Mapping[TaskId, Load], at_ms: Millis) -> None:
+        """Change loads of tasks: who runs one learns it, and everyone who has sent it on."""
+        for one in self.states:
+            mine = {task: loads[task] for task in one.portfolio.ids if task in loads}
+            if mine:
+                self.happen(one.me, LoadsChanged(mine), at_ms)
+
     def run_until(self, end_ms: Millis, quiet_ms: int = NEVER) -> None:
         """Deliver what happens until a time, or until nothing has moved for so long."""
         queue = self._queue
         while queue and queue[0][0] <= end_ms:
             at_ms, _, at, event = heapq.heappop(queue)
-            if at_ms - self.moved_ms > quiet_ms:
+            if at_ms - self.tally.moved_ms > quiet_ms:
                 self.now_ms = Millis(at_ms)
                 return
             if event is _TICK:
@@ -105,9 +113,7 @@ class World:
             messages = found.messages
             self._wake(at, found.wake_ms)
             for decision in found.decisions:
-                if decision.what is What.SENT:
-                    self.moves += 1
-                    self.moved_ms = self.now_ms
+                self.tally.note(decision)
                 if self._watch is not None:
                     self._watch(decision)
         me = self.states[at].me

@@ -27,11 +27,32 @@ def test_simulate_prints_a_row_for_each_combination(
 
 
 def test_simulate_measures_what_taking_part_is_worth(capsys: pytest.CaptureFixture[str]) -> None:
-    """With --sample; the seed is printed."""
+    """With --sample: to whom it is worth least, and how many are worse off; the seed is printed."""
     assert run([*ARGUMENTS, "--sample", "20"]) == ExitCode.DONE
-    printed = capsys.readouterr().err
-    assert "seed 7" in printed
-    assert "worth of taking part" in printed
+    printed = capsys.readouterr()
+    assert "seed 7" in printed.err
+    assert "LEAST WORTH" in printed.out
+
+
+def test_simulate_draws_one_run_over_time(tmp_path: Path) -> None:
+    """With --sample, and one combination."""
+    svg = tmp_path / "run.svg"
+    one = ("contract", "simulate", "--participants", "8", "--contracts", "2", "--seed", "7")
+    assert run([*one, "--sample", "20", "--svg", str(svg)]) == ExitCode.DONE
+    assert "each its own tasks" in svg.read_text("utf-8")
+
+
+def test_demo_explains_each_decision(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And draws the loads over time, with a mark for each thing that happens."""
+    svg = tmp_path / "loads.svg"
+    assert run(["contract", "demo", "--svg", str(svg)]) == ExitCode.DONE
+    printed = capsys.readouterr().out
+    assert "1. 60 s: the load of alice doubles" in printed
+    assert "others: carol for" in printed
+    assert svg.read_text("utf-8").count("stroke-dasharray") == 5
+    assert run(["contract", "demo", "-o", "json"]) == ExitCode.DONE
+    chapters = json.loads(capsys.readouterr().out)["chapters"]
+    assert [one["number"] for one in chapters] == list(range(6))
 
 
 def test_a_wrong_list_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:

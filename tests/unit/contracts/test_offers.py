@@ -11,7 +11,7 @@ from pipeline.contracts.costs import Levels, QueueingCost, marginal_cost
 from pipeline.contracts.load import NO_LOAD, Load, Task
 from pipeline.contracts.money import Currency
 from pipeline.contracts.offers import Taking, asks, deal, is_worth_sending, worth_sending
-from pipeline.contracts.portfolio import Held, total
+from pipeline.contracts.portfolio import Groups, Held, grouped, total
 from pipeline.contracts.terms import PartyId, Price, TaskId
 from pipeline.errors import InputError
 
@@ -28,9 +28,14 @@ TASKS = st.lists(LOADS, max_size=12).map(
 )
 
 
-def held(tasks: list[Task]) -> list[Held]:
+def held(tasks: list[Task]) -> Groups:
     """Tasks that run where they belong."""
-    return [Held(task, None) for task in tasks]
+    return grouped(tuple(Held(task, None) for task in tasks))
+
+
+def taking(offered: Decimal, room: Load = ROOM) -> Taking:
+    """A receiver that may take every task."""
+    return Taking(offered, MARGIN, room, lambda _task: True)
 
 
 @given(TASKS, LOADS)
@@ -38,8 +43,8 @@ def test_a_move_gains_on_both_sides(tasks: list[Task], other: Load) -> None:
     """Total cost falls by both margins of each load unit; the price lies in the range."""
     load = total(tasks)
     offered = worth_sending(COST, load, held(tasks), float(PRICE.lowest) + MARGIN, ROOM)
-    candidates = [one.held.task for one in offered]
-    asked = asks(COST, other, candidates, PRICE, Taking(PRICE.lowest, MARGIN, ROOM))
+    candidates = [one.task for one in offered.held]
+    asked = asks(COST, other, candidates, PRICE, taking(PRICE.lowest))
     found = deal(COST, load, [(Held(one.task, None), one.price) for one in asked], MARGIN)
     if found is None:
         return
@@ -58,7 +63,7 @@ def test_an_overloaded_sender_offers_everything() -> None:
     """Also what it could keep at the price: the receiver chooses, and the sender chooses again."""
     tasks = [Task(TaskId(f"a.{at}"), A, Load(30.0)) for at in range(5)]
     assert total(tasks).cpu > 125
-    assert len(worth_sending(COST, total(tasks), held(tasks), 1e6, ROOM)) == 5
+    assert len(worth_sending(COST, total(tasks), held(tasks), 1e6, ROOM).held) == 5
     assert is_worth_sending(COST, total(tasks), held(tasks), 1e6)
 
 
@@ -69,13 +74,32 @@ def test_nothing_is_offered_above_the_highest_marginal_cost(
     """If no single task is worth a price, no set of tasks is."""
     load = total(tasks)
     chosen = worth_sending(COST, load, held(tasks), floor, ROOM)
-    assert bool(chosen) == is_worth_sending(COST, load, held(tasks), floor)
+    assert bool(chosen.held) == is_worth_sending(COST, load, held(tasks), floor)
+
+
+@given(
+    st.lists(st.sampled_from([Load(1.0), Load(0.5, 2.0), Load(7.0, 0.0, 3.0)]), max_size=60),
+    LOADS,
+    st.floats(0, 1),
+    st.floats(5, 60),
+)
+def test_groups_are_chosen_as_their_tasks_one_by_one(
+    loads: list[Load], more: Load, floor: float, room: float
+) -> None:
+    """Bisection finds the same tasks, first and last marginal cost, and paying load units."""
+    tasks = [Task(TaskId(f"a.{at}"), A, load) for at, load in enumerate(loads)]
+    load, left = total(tasks).plus(more), Load(room, room, room)
+    together = worth_sending(COST, load, held(tasks), floor, left)
+    each = Groups(held(tasks).held, tuple((at, at + 1) for at in range(len(tasks))))
+    single = worth_sending(COST, load, each, floor, left)
+    assert together.held == single.held
+    assert together[1:] == pytest.approx(single[1:])
 
 
 def test_an_overloaded_receiver_refuses() -> None:
     """At any price."""
     task = Task(TaskId("a.1"), A, Load(1.0))
-    assert asks(COST, Load(125.0), [task], PRICE, Taking(PRICE.fixed, MARGIN, ROOM)) == []
+    assert asks(COST, Load(125.0), [task], PRICE, taking(PRICE.fixed)) == []
 
 
 def test_limits_of_the_contract_are_kept() -> None:
@@ -83,8 +107,8 @@ def test_limits_of_the_contract_are_kept() -> None:
     tasks = [Task(TaskId(f"a.{at}"), A, Load(size)) for at, size in enumerate((60.0, 30.0, 40.0))]
     room = Load(75.0, 10.0, 10.0)
     sent = worth_sending(COST, Load(130.0), held(tasks), 0.0, room)
-    assert [one.held.task.id for one in sent] == ["a.0"]
-    taken = asks(COST, NO_LOAD, tasks[1:], PRICE, Taking(PRICE.lowest, MARGIN, room))
+    assert [one.task.id for one in sent.held] == ["a.0"]
+    taken = asks(COST, NO_LOAD, tasks[1:], PRICE, taking(PRICE.lowest, room))
     assert [one.task.id for one in taken] == ["a.1", "a.2"]
 
 
@@ -98,8 +122,8 @@ def test_the_price_is_the_marginal_cost_of_the_receiver_inside_the_range() -> No
         Decimal(levels.delta(3)).quantize(Decimal("1E-9")),
     )
     tasks = [Task(TaskId(f"a.{at}"), A, unit) for at in range(20)]
-    taking = Taking(price.lowest, levels.margin, ROOM)
-    found = asks(cost, Load(95.0), tasks, price, taking)
+    terms = Taking(price.lowest, levels.margin, ROOM, lambda _task: True)
+    found = asks(cost, Load(95.0), tasks, price, terms)
     assert len(found) == 5  # up to the threshold
     assert [one.price for one in found[:2]] == [price.lowest] * 2
     for at, one in enumerate(found[2:], start=2):

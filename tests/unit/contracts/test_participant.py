@@ -21,6 +21,8 @@ from pipeline.contracts.messages import (
     PartnerLost,
     Received,
     Taken,
+    TasksAdded,
+    TasksRemoved,
     Tick,
 )
 from pipeline.contracts.money import Currency
@@ -107,7 +109,7 @@ def test_a_move_from_offer_to_confirmation() -> None:
     assert {one.move.price for one in sent.state.portfolio.sent} == {PRICE.fixed}
     over = at(61_040, taken.state, Received(A, said(sent)))
     assert over.messages == ()
-    assert over.state.selling[AB.id].incoming is None
+    assert not over.state.incoming
 
 
 def test_doubled_messages_change_nothing() -> None:
@@ -245,6 +247,46 @@ def test_a_receiver_gives_back_what_has_become_dear() -> None:
     assert home.state.portfolio.load.cpu > 100
     over = at(63_020, back.state, Received(A, said(home)))
     assert over.state.portfolio.load.cpu + home.state.portfolio.load.cpu == 229
+
+
+def test_more_tasks_are_offered_without_a_pause() -> None:
+    """Also to a partner that has just refused."""
+    sender, _ = pair(90, 50)
+    buying = sender.buying[AB.id]._replace(failures=3, skip_until=Millis(10**8))
+    refused = sender._replace(buying={AB.id: buying})
+    more = [Task(TaskId(f"a.new{number}"), A, Load(1.0), FILTER) for number in range(40)]
+    added = at(100_000, refused, TasksAdded(tuple(more)))
+    assert added.state.portfolio.load.units == 130
+    assert added.wake_ms <= 101_000
+    assert isinstance(said(at(101_000, added.state, Tick())), Offer)
+
+
+def test_a_task_that_is_removed_ends_at_the_partner_too() -> None:
+    """And a move of it that is on its way moves nothing."""
+    moved, answered, move = moving()
+    taken = at(61_020, answered.state, Received(A, move))
+    sent = at(61_030, moved.state, Received(B, said(taken)))
+    confirmed = at(61_040, taken.state, Received(A, said(sent)))
+    name = move.tasks[0].id
+    removed = at(70_000, sent.state, TasksRemoved((name,)))
+    assert name not in removed.state.portfolio.ids
+    stopped = at(70_010, confirmed.state, Received(A, said(removed)))
+    assert name not in stopped.state.portfolio.ids
+    assert not at(70_020, removed.state, Received(B, said(stopped))).state.endings
+
+    early = at(61_015, moved.state, TasksRemoved(tuple(task.id for task in move.tasks)))
+    void = at(61_030, early.state, Received(B, said(taken)))
+    over = at(61_040, taken.state, Received(A, said(void)))
+    assert over.state.portfolio.load == answered.state.portfolio.load
+    assert not void.state.portfolio.sent
+
+
+@pytest.mark.parametrize("event", [TasksAdded(tuple(tasks(B, 1))), TasksRemoved((TaskId("b.0"),))])
+def test_tasks_of_others_are_neither_added_nor_removed(event: Event) -> None:
+    """A participant adds and removes its own."""
+    sender, _ = pair(1, 1)
+    with pytest.raises(InputError, match=r"origin|own"):
+        at(1, sender, event)
 
 
 def test_a_lost_partner_is_owed_nothing() -> None:
