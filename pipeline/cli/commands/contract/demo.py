@@ -42,7 +42,7 @@ def _data(found: Demonstration) -> JsonObject:
                     {"at_s": why.at_ms / 1_000, "participant": why.me, "text": why.explained()}
                     for why in one.decisions
                 ],
-                "loads": dict(one.loads),
+                "loads": {str(party): load for party, load in one.loads.items()},
             }
             for one in found.chapters
         ]
