@@ -18,6 +18,10 @@ request until the target runs the fragment: mostly that in which the follower bu
 - the 99th percentile of how long after their event time the owner's results are read, beside that
   of ten seconds before; at most twice as much is wanted.
 
+The parts of the pauses are printed, as far as the topic still has the markers: from the last marker
+of the owner until it has released the fragment, until the target has claimed it, until that has
+written its first marker, and until it has written its first batch.
+
 At the end the network is deployed with `reliability: active_standby`, and once the other node is
 level, the follower's lag is measured (time from a commit marker until the follower has committed
 that batch), and its processor time beside the owner's.
@@ -61,7 +65,7 @@ from benchmarks.harness import (
     running_stack,
     wait_for,
 )
-from benchmarks.lane_log import markers_of
+from benchmarks.lane_log import markers_of, topic_records
 from benchmarks.move_figures import (
     AFTER_S,
     BEFORE_S,
@@ -74,13 +78,17 @@ from benchmarks.move_figures import (
     size_text,
     summary,
 )
+from benchmarks.move_parts import Written, entries_of, parts_ms, parts_text
 from benchmarks.processes import node_of
 from benchmarks.sides import OURS
 from benchmarks.state import sizes_in, state_bytes
+from pipeline.markers.codec import decode_marker
 
 SECOND = "node2"
 FLINK = "flink"
 LEVEL_WITHIN_S = 180.0
+EVENTS = "10000"
+"""How many entries of the event log are read at most."""
 JOIN = """
 network: bench_join
 
@@ -369,12 +377,26 @@ def _moves(setup: Setup, options: argparse.Namespace) -> None:
         if options.upgrade and setup.owner == SECOND:
             upgrades.append(upgraded(setup))
             print(f"upgrade: {upgrades[-1]}", flush=True)
+    print(f"  parts of the moves, median (worst): {_parts_text(setup)}", flush=True)
     size = state_bytes(setup.stack.folder) / 2**20
     for what, every in (("moves", found), ("upgrades", upgrades)):
         if every:
             text = summary(f"{options.job}, {len(every)} {what}", every, PAUSES_MS[what])
             print(text, flush=True)
     print(f"state files of all checkpoints {size:.0f} MiB", flush=True)
+
+
+def _parts_text(setup: Setup) -> str:
+    """The parts of all moves whose markers the topic still has."""
+    name = f"{setup.network}.{setup.fragment}"
+    kinds = ("--kind", "claimed", "--kind", "released", "--last", EVENTS)
+    lines = setup.stack.medusa("events", name, *kinds, "-o", "json").splitlines()
+    topic = f"local.{name}.markers"
+    markers = [
+        Written(decode_marker(value, topic).epoch, at_ms)
+        for _, at_ms, value in topic_records(setup.stack, topic)
+    ]
+    return parts_text(parts_ms(markers, entries_of(map(json.loads, lines))))
 
 
 def _level(setup: Setup, options: argparse.Namespace) -> None:
