@@ -142,7 +142,7 @@ def _is_in_order(kind: str) -> bool:
     return TRAITS[kind.split(",", maxsplit=1)[0]].in_order
 
 
-@pytest.mark.parametrize("kind", filter(_is_in_order, WAITING))
+@pytest.mark.parametrize("kind", [kind for kind in WAITING if _is_in_order(kind)])
 @given(logs(), st.integers(0, 100))
 def test_a_boundary_decides_what_event_time_releases(
     kind: str, rows: tuple[Row, ...], until: int
