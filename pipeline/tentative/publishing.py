@@ -2,15 +2,15 @@
 
 A box that waits releases results by event time, so what its fork computes before the deadline is
 what the stable lane computes. Another one makes results of each record that it reads: of those only
-what is made of tentative records is tentative. Where forks read them on, they are held until event
-time has passed them, so that they come in its order.
+what is made of tentative records is tentative. They may be held until event time has passed them,
+so that they come in its order.
 """
 
 from collections.abc import Iterable
 
 from pipeline.errors import RefusedError
 from pipeline.ids import Millis
-from pipeline.tentative.by_time import MOST_OPEN, is_above
+from pipeline.tentative.by_time import MOST_OPEN
 from pipeline.tentative.records import TentativeResult
 
 
@@ -19,13 +19,11 @@ class Publishing:
 
     Args:
         waits: whether its results wait for event time.
-        holds: whether they are held until event time has passed them.
         most: how many of them are held.
     """
 
-    def __init__(self, *, waits: bool, holds: bool, most: int = MOST_OPEN) -> None:
+    def __init__(self, *, waits: bool, most: int = MOST_OPEN) -> None:
         self._waits = waits
-        self._holds = holds
         self._most = most
         self._held: list[TentativeResult] = []
         self.begins_ms: Millis | None = None
@@ -37,13 +35,13 @@ class Publishing:
             self.begins_ms = boundary_ms
 
     def due(
-        self, made: Iterable[TentativeResult], boundary_ms: Millis | None, cut_ms: Millis | None
+        self, made: Iterable[TentativeResult], limit_ms: Millis | None, cut_ms: Millis | None
     ) -> list[TentativeResult]:
         """The results that are published after a batch, in the order of event time.
 
         Args:
             made: of the batch.
-            boundary_ms: the promise of the fork after it; None: there is none.
+            limit_ms: later results are held; None: none are.
             cut_ms: the event time after which it reads tentative records; None: it reads none.
 
         Raises:
@@ -54,16 +52,13 @@ class Publishing:
         if not self._waits:
             self.begins_ms = cut_ms
         found = sorted((*self._held, *made), key=lambda one: one.timestamp_ms)
-        if not self._holds:
+        if limit_ms is None:
+            self._held = []
             return found
-        self._held = [one for one in found if _is_held(one, boundary_ms)]
+        self._held = [one for one in found if one.timestamp_ms > limit_ms]
         if len(self._held) > self._most:
             raise RefusedError(
                 f"{len(self._held)} tentative results wait for event time: more than {self._most}",
                 hint="stable results are not affected; the fork is begun again later",
             )
         return found[: len(found) - len(self._held)]
-
-
-def _is_held(one: TentativeResult, boundary_ms: Millis | None) -> bool:
-    return boundary_ms is None or is_above(one.timestamp_ms, boundary_ms)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from brokers.records import Ends
-from pipeline.availability import Availability, Policy
+from pipeline.availability import Availability
 from pipeline.boundaries.deadline import Held, Watch, held, look
 from pipeline.boundaries.lane_time import LaneTime, Steered
 from pipeline.clock import steady_ms
@@ -45,7 +45,7 @@ from pipeline.spark.run.running_fork import RunningFork, unexpected
 from pipeline.spark.run.tentative_topic import Places, TentativeTopic
 from pipeline.spark.run.upstreams import Upstreams
 from pipeline.spark.write.tentative_sink import ForkBatch
-from pipeline.tentative.progress import Progress, held_boundaries
+from pipeline.tentative.progress import NOTHING_MS, Progress, held_boundaries
 from pipeline.tentative.publishing import Publishing
 
 LOOKS: Final = 30
@@ -304,9 +304,8 @@ class LaneForks:
 
         fork = Fork(self._settings, self._host, stable, waiting, publish)
         watch = Watch(self._availability.bound_ms)
-        running = RunningFork(
-            generation, fork, self._now_ms, watch, waiting, self._new_publishing()
-        )
+        publishing = Publishing(waits=self._settings.fragment.shape.waits)
+        running = RunningFork(generation, fork, self._now_ms, watch, waiting, publishing)
         made.append(running)
         self._running = running
         self._say(f"fork {generation} begins: {self._causes()}")
@@ -325,18 +324,24 @@ class LaneForks:
             running.publishing.early(boundary_ms)
         else:
             made = topic.made(running.generation, batch.results)
-            due = running.publishing.due(made, boundary_ms, running.cut_ms)
+            due = running.publishing.due(made, self._limit_ms(running, boundary_ms), running.cut_ms)
             topic.publish(running.generation, due)
             self._tell_readers(topic, running, boundary_ms)
         if batch.elapsed_ms is not None:
             self._measured = self._measured.with_latency(batch.elapsed_ms)
 
-    def _new_publishing(self) -> Publishing:
-        """What a fork publishes: with `delay` a result waits for event time, too."""
+    def _limit_ms(self, running: RunningFork, boundary_ms: Millis | None) -> Millis | None:
+        """The event time up to which results are published; None: all are.
+
+        Event time has released those that wait for it. Others are held for the forks that read
+        them in its order, or, with `delay`, as long as event time would hold them.
+        """
         fragment = self._settings.fragment
-        waits, is_delayed = fragment.shape.waits, self._availability.policy is Policy.DELAY
-        holds = not waits and (is_delayed or fragment.output.tentative)
-        return Publishing(waits=waits, holds=holds)
+        if fragment.shape.waits:
+            return None
+        if fragment.output.tentative:
+            return NOTHING_MS if boundary_ms is None else boundary_ms
+        return running.steered.most_ms
 
     def _ended(self) -> ForkEvent | None:
         """What a fork has come to by itself."""

@@ -262,7 +262,7 @@ class Forks:
     topic: list[TentativeRecord | Progress] = field(default_factory=list)
     """The tentative topic, of one partition."""
     epoch: Epoch = field(default_factory=lambda: Epoch(1))
-    publishing: Publishing = field(default_factory=lambda: Publishing(waits=True, holds=False))
+    publishing: Publishing = field(default_factory=lambda: Publishing(waits=True))
     refused_ms: Millis = NOTHING_MS
 
     def look(self, now: int, ends: Ends) -> None:
@@ -334,7 +334,7 @@ class Forks:
         self.fork.last = LastBatch(self.fork.marker.end)
         self.fork.answer(ends)
         waits = self.stable.time.profile.shape.waits
-        self.publishing, self.refused_ms = Publishing(waits=waits, holds=not waits), NOTHING_MS
+        self.publishing, self.refused_ms = Publishing(waits=waits), NOTHING_MS
         self.ready_ms, self.own = now + HOW.ready_ms, Watch(X_MS)
         self.generation = following(self.settling.newest, self.epoch)
 
@@ -357,7 +357,9 @@ class Forks:
             for one in released
         ]
         cut_ms = max((one.cut_ms for one in self.fork.time.taken.values()), default=None)
-        due = self.publishing.due(made, boundary_ms, cut_ms)
+        waits = self.stable.time.profile.shape.waits
+        limit_ms = None if waits else boundary_ms or NOTHING_MS
+        due = self.publishing.due(made, limit_ms, cut_ms)
         registered = self.settling.register(due)
         self.topic += registered.accepted
         refused = (one.timestamp_ms for one in registered.refused)

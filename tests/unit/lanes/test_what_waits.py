@@ -127,6 +127,39 @@ def test_a_box_that_waits_may_be_wrong(kind: str) -> None:
     assert failure.there != failure.rows
 
 
+def is_decided(compute: Compute, rows: Iterable[Row], until: int) -> bool:
+    """Whether the results up to an event time are those of the rows up to there."""
+    every = tuple(rows)
+    early = tuple(row for row in every if row.at <= until)
+    return _up_to(compute(early), until) == _up_to(compute(every), until)
+
+
+def _up_to(results: Iterable[Result], until: int) -> Counter[Result]:
+    return Counter(one for one in results if one[0] <= until)
+
+
+def _is_in_order(kind: str) -> bool:
+    return TRAITS[kind.split(",", maxsplit=1)[0]].in_order
+
+
+@pytest.mark.parametrize("kind", [kind for kind in WAITING if _is_in_order(kind)])
+@given(logs(), st.integers(0, 100))
+def test_a_boundary_decides_what_event_time_releases(
+    kind: str, rows: tuple[Row, ...], until: int
+) -> None:
+    """So tentative results after it can take the place of stable ones."""
+    assert is_decided(WAITING[kind].compute, rows, until)
+
+
+@pytest.mark.parametrize("kind", ["join, left", "join, full"])
+def test_a_boundary_decides_no_outer_join(kind: str) -> None:
+    """A row without a partner waits for what comes after it, and pairs come meanwhile."""
+    assert not _is_in_order(kind)
+    compute = WAITING[kind].compute
+    drawn = st.tuples(logs(), st.integers(0, 100))
+    assert find(drawn, lambda found: not is_decided(compute, *found), settings=ANY)
+
+
 @settings(max_examples=examples(300))
 @given(BOUNDS, BOUNDS, failures())
 def test_an_inner_join_only_adds_results(before: int, after: int, failure: Failure) -> None:

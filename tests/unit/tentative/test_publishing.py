@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from pipeline.errors import RefusedError
 from pipeline.ids import Millis
+from pipeline.tentative.progress import NOTHING_MS
 from pipeline.tentative.publishing import Publishing
 from pipeline.tentative.records import TentativeResult
 from tests.unit.tentative.made import result
@@ -20,16 +21,16 @@ def times(found: Sequence[TentativeResult]) -> list[int]:
 
 def test_results_that_wait_are_complete_after_the_last_batch_before_the_deadline() -> None:
     """The stable lane has those up to there as well."""
-    found = Publishing(waits=True, holds=False)
+    found = Publishing(waits=True)
     found.early(Millis(9))
     found.early(Millis(19))
-    assert times(found.due([result("b", 29), result("a", 25)], Millis(29), None)) == [25, 29]
+    assert times(found.due([result("b", 29), result("a", 25)], None, None)) == [25, 29]
     assert found.begins_ms == 19
 
 
 def test_without_waiting_only_what_is_made_of_tentative_records_is_tentative() -> None:
     """It is complete after the cut in the input."""
-    found = Publishing(waits=False, holds=True)
+    found = Publishing(waits=False)
     found.early(Millis(9))
     assert found.due([result("a", 15)], Millis(19), None) == []
     assert found.begins_ms is None
@@ -39,16 +40,19 @@ def test_without_waiting_only_what_is_made_of_tentative_records_is_tentative() -
 
 def test_results_are_held_until_event_time_has_passed_them() -> None:
     """A batch may have read a part of the records up to there."""
-    found = Publishing(waits=False, holds=True)
-    assert found.due([result("c", 30)], None, Millis(9)) == []
+    found = Publishing(waits=False)
+    assert found.due([result("c", 30)], NOTHING_MS, Millis(9)) == []
     assert times(found.due([result("a", 12), result("b", 20)], Millis(19), Millis(9))) == [12]
     assert times(found.due([], Millis(29), Millis(9))) == [20]
     assert times(found.due([result("d", 30)], Millis(30), Millis(9))) == [30, 30]
+    found.due([result("f", 50), result("e", 40)], Millis(39), Millis(9))
+    assert times(found.due([], None, Millis(9))) == [40, 50], "without a limit"
+    assert found.due([], None, Millis(9)) == []
 
 
 def test_the_number_of_held_results_has_a_limit() -> None:
     """The fork fails with more."""
-    found = Publishing(waits=False, holds=True, most=1)
+    found = Publishing(waits=False, most=1)
     found.due([result("a", 20)], Millis(9), Millis(9))
     with pytest.raises(RefusedError, match="2 tentative results wait for event time"):
         found.due([result("b", 20)], Millis(9), Millis(9))
@@ -63,7 +67,7 @@ def test_held_results_come_once_and_in_order(
 ) -> None:
     """Whatever the batches are; each comes after what its boundary has passed, none is lost."""
     boundaries = [*sorted(boundaries), 100]
-    found, published = Publishing(waits=False, holds=True), list[TentativeResult]()
+    found, published = Publishing(waits=False), list[TentativeResult]()
     before = -1
     for number, boundary in enumerate(boundaries):
         batch = [
