@@ -3,11 +3,12 @@
     python -m benchmarks.metering                        # three fragments, each paused once
     python -m benchmarks.metering --pauses windows --seconds 60
 
-Three different fragments read the same records at a steady rate. For each pause: what the fragment
-was charged in some time before it, and by how much the CPU time of the node's processes in the same
-time falls after it. The latter is read from /proc, by other code than the node's. All charges
-together cannot make up for a wrong division among the fragments. A pace keeps the number of batches
-of the others, which would grow if they had more of the machine.
+Three different fragments read the same records at a steady rate. Between two spans of time in which
+all of them run there is one in which one of them is paused. Compared are what it was charged in the
+spans around, and by how much the CPU time of the node's processes is lower in the one between. The
+latter is read from /proc, by other code than the node's. Around, since Java compiles less and less.
+All charges together cannot make up for a wrong division among the fragments. A pace keeps the
+number of batches of the others, which would grow if they had more of the machine.
 """
 
 import argparse
@@ -36,6 +37,7 @@ NETWORK: Final = "bench_metering"
 SETTLE_S: Final = 15.0
 REPORT_S: Final = 10.0
 WITHIN: Final = 0.15
+NONE: Final[Mapping[str, float]] = {"units_charged": 0.0}
 BOXES: Final[Mapping[str, Mapping[str, object]]] = {
     "warm": {"filter": "readings", "where": "celsius > 20 and upper(note) <> ''"},
     "windows": {
@@ -49,17 +51,33 @@ BOXES: Final[Mapping[str, Mapping[str, object]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Charged:
-    """What a node has reported: load units since its start, and when."""
+class Report:
+    """What a node has reported, and when: load units since its start, of each fragment."""
 
     at_s: float
     by_fragment: Mapping[str, Mapping[str, float]]
     node: Mapping[str, Any]
 
-    def per_s(self, before: "Charged", fragment: str) -> float:
-        """Load units that a fragment was charged, in each second since an earlier report."""
-        now, then = (one.by_fragment[fragment]["units_charged"] for one in (self, before))
-        return (now - then) / (self.at_s - before.at_s)
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A span of time, in per cent of a core of this machine.
+
+    Args:
+        cpu: of the node and its descendants, as the kernel counts it.
+        charged: to each fragment.
+        overhead: of the node.
+        last: the report at its end.
+    """
+
+    cpu: float
+    charged: Mapping[str, float]
+    overhead: float
+    last: Report
+
+    def __str__(self) -> str:
+        parts = "  ".join(f"{name} {units:6.2f}" for name, units in self.charged.items())
+        return f"cpu {self.cpu:7.2f}  {parts}  overhead {self.overhead:5.2f}"
 
 
 def document(pace: str) -> str:
@@ -81,7 +99,7 @@ def document(pace: str) -> str:
     return json.dumps(network)
 
 
-def reported(stack: Stack) -> Charged | None:
+def reported(stack: Stack) -> Report | None:
     """The last report of the node; None: there is none with all fragments yet."""
     load = json.loads(stack.medusa("node", "list", "-o", "json"))["nodes"][0]["load"]
     if load is None:
@@ -89,17 +107,16 @@ def reported(stack: Stack) -> Charged | None:
     rows = {one["fragment"]: one for one in load["fragments"]}
     at_s = time.mktime(time.strptime(load["at"][:19], "%Y-%m-%dT%H:%M:%S"))
     at_s += float(load["at"][19:].rstrip("Z") or 0)
-    return Charged(at_s, rows, load)
+    return Report(at_s, rows, load)
 
 
-def next_report(stack: Stack, fragments: frozenset[str]) -> Charged:
-    """The next report with these fragments, as soon as it is there."""
-    before, found = reported(stack), list[Charged]()
+def next_report(stack: Stack) -> Report:
+    """The next report, as soon as it is there."""
+    before, found = reported(stack), list[Report]()
 
     def there() -> bool:
         now = reported(stack)
-        is_new = now is not None and (before is None or now.at_s > before.at_s)
-        if is_new and now is not None and fragments <= now.by_fragment.keys():
+        if now is not None and (before is None or now.at_s > before.at_s):
             found.append(now)
         return bool(found)
 
@@ -107,45 +124,48 @@ def next_report(stack: Stack, fragments: frozenset[str]) -> Charged:
     return found[0]
 
 
-def rate_of(stack: Stack, seconds: float) -> float:
-    """CPU of the node and its descendants, in per cent of one core."""
+def span(stack: Stack, seconds: float) -> Span:
+    """Measure for some time: from one report of the node to another."""
     node = node_of(stack.pid)
+    first = next_report(stack)
     began_s, before_s = time.monotonic(), computed_s(node)
     time.sleep(seconds)
-    return 100 * (computed_s(node) - before_s) / (time.monotonic() - began_s)
+    last = next_report(stack)
+    cpu = 100 * (computed_s(node) - before_s) / (time.monotonic() - began_s)
+    core, span_s = last.node["core"], last.at_s - first.at_s
+
+    def per_s(now: float, then: float) -> float:
+        return (now - then) / span_s / core
+
+    charged = {
+        one: per_s(
+            last.by_fragment.get(one, NONE)["units_charged"],
+            first.by_fragment.get(one, NONE)["units_charged"],
+        )
+        for one in BOXES
+        if one in last.by_fragment and one in first.by_fragment
+    }
+    overhead = per_s(last.node["units_overhead"], first.node["units_overhead"])
+    return Span(cpu, charged, overhead, last)
 
 
-def check(stack: Stack, paused: str, seconds: float) -> bool:
-    """Pause a fragment; print what it was charged and what the node's CPU fell by."""
-    every = frozenset(BOXES)
-    first = next_report(stack, every)
-    with_it = rate_of(stack, seconds)
-    last = next_report(stack, every)
-    core = last.node["core"]
-    charged = last.per_s(first, paused) / core
-    stack.medusa("pause", f"{NETWORK}.{paused}")
-    time.sleep(SETTLE_S)
-    without = rate_of(stack, seconds)
-    stack.medusa("resume", f"{NETWORK}.{paused}")
-    fell = with_it - without
+def compare(paused: str, before: Span, without: Span, after: Span) -> bool:
+    """Print what a fragment was charged, and by how much the node's CPU fell; whether both agree."""
+    charged = (before.charged[paused] + after.charged[paused]) / 2
+    fell = (before.cpu + after.cpu) / 2 - without.cpu
     error = charged / fell - 1 if fell > 0 else float("inf")
-    parts = last.by_fragment[paused]
+    parts, core = before.last.by_fragment[paused], before.last.node["core"]
     names = ("planning", "tasks", "writing", "functions", "shared")
-    shown = " ".join(f"{name} {parts[name] / core:.1f}" for name in names)
-    sums = sum(last.per_s(first, one) for one in every) / core
-    print(
-        f"{paused:8} charged {charged:6.2f}  fell {fell:6.2f}  error {100 * error:+6.1f} %  "
-        f"node {with_it:6.1f} -> {without:6.1f}  all charged {sums:.1f}  "
-        f"overhead {last.node['overhead'] / core:.2f}  metering {last.node['metering'] / core:.3f}"
-        f"\n         {shown}",
-        flush=True,
-    )
-    print(
-        f"         in {parts['records_in_per_s']}/s {parts['bytes_in_per_s']} B/s, "
-        f"out {parts['records_out_per_s']}/s {parts['bytes_out_per_s']} B/s, core {core}",
-        flush=True,
-    )
+    shown = "  ".join(f"{name} {parts[name] / core:.1f}" for name in names)
+    print(f"{paused}: charged {charged:.2f}, fell {fell:.2f}, error {100 * error:+.1f} %")
+    print(f"  {shown}", flush=True)
     return bool(abs(error) <= WITHIN)
+
+
+def shown(what: str, found: Span) -> Span:
+    """Print a span."""
+    print(f"{what:16} {found}", flush=True)
+    return found
 
 
 @contextmanager
@@ -167,7 +187,7 @@ def main(arguments: list[str]) -> int:
     add("--pauses", nargs="+", default=tuple(BOXES), choices=tuple(BOXES), help="(all)")
     add("--rate", type=float, default=2_000.0, help="records a second (%(default)s)")
     add("--pace", default="1s", help="least time between two batches (%(default)s)")
-    add("--warm-up", type=float, default=90.0, help="seconds before (%(default)s)")
+    add("--warm-up", type=float, default=240.0, help="seconds before (%(default)s)")
     add("--seconds", type=float, default=60.0, help="of each measurement (%(default)s)")
     options = parser.parse_args(arguments)
     print("per cent of a core of this machine", flush=True)
@@ -179,10 +199,18 @@ def main(arguments: list[str]) -> int:
             stack.medusa("deploy", "-f", f"{NETWORK}.yaml")
             wait_for(lambda: all_run(stack, NETWORK), STARTED_WITHIN_S, f"network {NETWORK}")
             time.sleep(options.warm_up)
+            around = shown("all run", span(stack, options.seconds))
             for paused in options.pauses:
-                right.append(check(stack, paused, options.seconds))
+                stack.medusa("pause", f"{NETWORK}.{paused}")
+                time.sleep(SETTLE_S)
+                without = shown(f"without {paused}", span(stack, options.seconds))
+                stack.medusa("resume", f"{NETWORK}.{paused}")
                 wait_for(lambda: all_run(stack, NETWORK), STARTED_WITHIN_S, "the paused one")
-                time.sleep(3 * SETTLE_S)
+                time.sleep(2 * SETTLE_S)
+                before, around = around, shown("all run", span(stack, options.seconds))
+                right.append(compare(paused, before, without, around))
+        metering = around.last.node["metering"] / around.last.node["core"]
+        print(f"metering {metering:.3f}, {100 * metering / around.cpu:.2f} % of the node's CPU")
     print(f"{sum(right)} of {len(right)} within {100 * WITHIN:.0f} %")
     return 0 if all(right) else 1
 

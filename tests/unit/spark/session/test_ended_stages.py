@@ -1,5 +1,7 @@
 """Stages are counted once, and to the group of their job."""
 
+from typing import cast
+
 import pytest
 
 from pipeline.errors import BrokenInvariantError
@@ -18,7 +20,7 @@ Row = tuple[int, int, str, int, int, list[int]]
 
 def columns(*rows: Row) -> dict[str, list[Json]]:
     """The fields of stages."""
-    return {name: [row[number] for row in rows] for number, name in enumerate(FIELDS)}
+    return {name: [cast("Json", row[at]) for row in rows] for at, name in enumerate(FIELDS)}
 
 
 def row(stage: int, ms: int, job: int = 1, attempt: int = 0) -> Row:
