@@ -37,7 +37,8 @@ NETWORK: Final = "bench_metering"
 SETTLE_S: Final = 15.0
 REPORT_S: Final = 10.0
 WITHIN: Final = 0.15
-NONE: Final[Mapping[str, float]] = {"units_charged": 0.0}
+POLL_S: Final = 1.0
+"""Between two looks for a report: each starts a process."""
 BOXES: Final[Mapping[str, Mapping[str, object]]] = {
     "warm": {"filter": "readings", "where": "celsius > 20 and upper(note) <> ''"},
     "windows": {
@@ -100,7 +101,7 @@ def document(pace: str) -> str:
 
 
 def reported(stack: Stack) -> Report | None:
-    """The last report of the node; None: there is none with all fragments yet."""
+    """The last report of the node; None: there is none yet."""
     load = json.loads(stack.medusa("node", "list", "-o", "json"))["nodes"][0]["load"]
     if load is None:
         return None
@@ -115,6 +116,7 @@ def next_report(stack: Stack) -> Report:
     before, found = reported(stack), list[Report]()
 
     def there() -> bool:
+        time.sleep(POLL_S)
         now = reported(stack)
         if now is not None and (before is None or now.at_s > before.at_s):
             found.append(now)
@@ -138,19 +140,16 @@ def span(stack: Stack, seconds: float) -> Span:
         return (now - then) / span_s / core
 
     charged = {
-        one: per_s(
-            last.by_fragment.get(one, NONE)["units_charged"],
-            first.by_fragment.get(one, NONE)["units_charged"],
-        )
-        for one in BOXES
-        if one in last.by_fragment and one in first.by_fragment
+        one: per_s(last.by_fragment[one]["units_charged"], row["units_charged"])
+        for one, row in sorted(first.by_fragment.items())
+        if one in last.by_fragment
     }
     overhead = per_s(last.node["units_overhead"], first.node["units_overhead"])
     return Span(cpu, charged, overhead, last)
 
 
 def compare(paused: str, before: Span, without: Span, after: Span) -> bool:
-    """Print what a fragment was charged, and by how much the node's CPU fell; whether both agree."""
+    """Print a charge, and by how much the node's CPU fell; returns whether both agree."""
     charged = (before.charged[paused] + after.charged[paused]) / 2
     fell = (before.cpu + after.cpu) / 2 - without.cpu
     error = charged / fell - 1 if fell > 0 else float("inf")
