@@ -137,7 +137,7 @@ def span(stack: Stack, seconds: float) -> Span:
     core, span_s = last.node["core"], last.at_s - first.at_s
 
     def per_s(now: float, then: float) -> float:
-        return (now - then) / span_s / core
+        return float((now - then) / span_s / core)
 
     charged = {
         one: per_s(last.by_fragment[one]["units_charged"], row["units_charged"])

@@ -7,7 +7,6 @@ is an approximation between different processors, and exact between equal ones.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Final
 
 from pipeline.ids import FragmentId
@@ -37,12 +36,8 @@ class CoreSpeed:
         """
         return cls(max(1, round(_MILLI * REFERENCE_NS / max(1, min(round_ns)))))
 
-    def units(self, cpu_ns: int) -> Decimal:
-        """CPU time in load units, exact to a thousandth, rounded down."""
-        return Decimal(self.milli(cpu_ns)).scaleb(-3)
-
     def milli(self, cpu_ns: int) -> int:
-        """The same in thousandths of a load unit."""
+        """CPU time in thousandths of a load unit, rounded down."""
         return cpu_ns * self.permille // UNIT_NS
 
     def milli_per_s(self, cpu_ns: int, span_ms: int) -> int:

@@ -1,7 +1,5 @@
 """Load units, the speed of a core, and what was used in a span of time."""
 
-from decimal import Decimal
-
 from pipeline.ids import SteadyMillis
 from pipeline.metering.accounting import Account, Charge
 from pipeline.metering.load import REFERENCE_NS, CoreSpeed, Use, usage
@@ -11,9 +9,9 @@ from tests.unit.metering.test_accounting import A, B
 
 def test_a_unit_is_ten_milliseconds_of_a_reference_core() -> None:
     """Half the time on a core that is twice as fast; rounded down to a thousandth."""
-    assert CoreSpeed(1_000).units(10_000_000) == Decimal(1)
-    assert CoreSpeed(2_000).units(5_000_000) == Decimal(1)
-    assert CoreSpeed(1_000).units(19_999) == Decimal("0.001")
+    assert CoreSpeed(1_000).milli(10_000_000) == 1_000
+    assert CoreSpeed(2_000).milli(5_000_000) == 1_000
+    assert CoreSpeed(1_000).milli(19_999) == 1
 
 
 def test_a_core_in_full_use_has_a_load_of_a_hundred() -> None:
