@@ -291,7 +291,7 @@ class RunningNode:
             _log.info("the load of this node is not metered: the system has no /proc as Linux")
             return {}
         remote = is_cluster(self.settings.spark_master)
-        samples = RecordSamples(self._kafka, self.clock)
+        samples = RecordSamples(self._kafka, self.servers.admin, self.clock)
         counters = Counters(
             ProcessReader(java), TaskTimes(self.spark), host.meters, samples, remote
         )

@@ -4,7 +4,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Final
 
-from brokers.kafka_interface import KafkaCluster, OffsetGoneError
+from brokers.kafka_interface import KafkaCluster, OffsetGoneError, TopicAdmin
 from brokers.records import Ends, KafkaRecord
 from pipeline.clock import Clock, Deadline
 from pipeline.ids import Offset, TopicName
@@ -23,10 +23,12 @@ class RecordSamples:
 
     Args:
         kafka: the cluster.
+        admin: of its topics: records that were removed are not asked for.
         clock: of the deadline.
     """
 
     kafka: KafkaCluster
+    admin: TopicAdmin
     clock: Clock
 
     def sizes(self, before: Ends) -> dict[TopicName, float]:
@@ -39,13 +41,19 @@ class RecordSamples:
             NoSuchTopicError: a topic or partition does not exist.
             UnavailableError, RetryError: Kafka does not answer.
         """
-        found: defaultdict[TopicName, list[int]] = defaultdict(list)
+        starts = self.admin.start_offsets(sorted(before))
         begins = {
-            topic: {at: Offset(max(0, end - OFFSETS_BACK)) for at, end in ends.items() if end}
-            for topic, ends in before.items()
+            topic: {
+                at: Offset(max(starts[topic].get(at, 0), end - OFFSETS_BACK))
+                for at, end in ends.items()
+                if end
+            }
+            for topic, ends in sorted(before.items())
+            if topic in starts
         }
         if not any(begins.values()):
             return {}
+        found: defaultdict[TopicName, list[int]] = defaultdict(list)
         deadline = Deadline.after(self.clock, WITHIN_S, "sampling records")
         with self.kafka.reader(_READ_TIMEOUT_S) as reader:
             reader.assign({topic: there for topic, there in begins.items() if there})
@@ -58,7 +66,7 @@ class RecordSamples:
                     number += len(records)
                     if found and not records:
                         break
-            except OffsetGoneError:  # retention has removed it; the next sample is of later ones
+            except OffsetGoneError:  # removed since it was asked; the next sample has later ones
                 pass
         return {topic: sum(sizes) / len(sizes) for topic, sizes in found.items()}
 
