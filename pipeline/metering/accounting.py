@@ -3,8 +3,9 @@
 What is measured of a fragment is charged to it: the Java thread of its queries, the tasks of its
 jobs, the Python threads of its lanes. What runs for fragments in common is shared:
 
-- the rest of the Java process (garbage collection, compilation, scheduling, serving of results) in
-  proportion to their planning and tasks;
+- the rest of the Java process (scheduling, calls from and to Python, serving of results,
+  compilation, garbage collection) in proportion to their planning and writing: most of it is what
+  each batch takes, however much its tasks compute;
 - Python processes of Spark's tasks, in proportion to the tasks of the fragments that have Python
   functions;
 - threads of Kafka clients, in proportion to writing.
@@ -91,7 +92,8 @@ class Account:
         common, debt_ns = _common(
             grown, lanes.values(), self.debt_ns, remote_tasks=reading.remote_tasks
         )
-        java = shares(common.java_ns, {at: u.planning_ns + u.tasks_ns for at, u in lanes.items()})
+        batches = {at: use.planning_ns + use.writing_ns for at, use in lanes.items()}
+        java = shares(common.java_ns, batches)
         python = {at: u.tasks_ns for at, u in lanes.items() if u.uses_python}
         functions = shares(grown.functions_ns, python)
         clients = shares(common.clients_ns, {at: u.writing_ns for at, u in lanes.items()})

@@ -38,10 +38,10 @@ def reading(
 
 
 def test_measured_time_is_charged_and_common_time_is_shared_by_it() -> None:
-    """Java's rest by planning and tasks, clients by writing; the agent is overhead."""
+    """Java's rest by planning and writing, clients by writing; the agent is overhead."""
     lanes = {A: LaneUse(10, 50, 30), B: LaneUse(20, 20, 10)}
     found = begun().after(reading(ProcessTimes(100, 20, 150, 0, 7), lanes))
-    assert found.charges == {A: Charge(10, 50, 30, 0, 30 + 15), B: Charge(20, 20, 10, 0, 20 + 5)}
+    assert found.charges == {A: Charge(10, 50, 30, 0, 29 + 15), B: Charge(20, 20, 10, 0, 21 + 5)}
     assert found.overhead_ns == 100 - 20 - 40 + 7
 
 
@@ -65,10 +65,10 @@ def test_an_idle_node_charges_nobody() -> None:
 
 def test_tasks_that_end_later_than_they_computed_are_not_charged_twice() -> None:
     """The rest of the next increase is less by what was charged beyond the last one."""
-    first = begun().after(reading(ProcessTimes(0, 0, 60, 0, 0), {A: LaneUse(0, 100, 0)}))
-    assert (first.charges[A], first.debt_ns) == (Charge(0, 100, 0), 40)
-    again = first.after(reading(ProcessTimes(0, 0, 130, 0, 0), {A: LaneUse(0, 110, 0)}))
-    assert (again.charges[A], again.debt_ns) == (Charge(0, 110, 0, 0, 20), 0)
+    first = begun().after(reading(ProcessTimes(0, 0, 60, 0, 0), {A: LaneUse(1, 99, 0)}))
+    assert (first.charges[A], first.debt_ns) == (Charge(1, 99, 0), 40)
+    again = first.after(reading(ProcessTimes(0, 0, 130, 0, 0), {A: LaneUse(2, 108, 0)}))
+    assert (again.charges[A], again.debt_ns) == (Charge(2, 108, 0, 0, 20), 0)
 
 
 def test_tasks_on_a_cluster_are_charged_beside_the_processes_of_the_node() -> None:
