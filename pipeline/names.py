@@ -249,6 +249,14 @@ class Znodes:
         """Those of one node, ephemeral."""
         return ZnodePath(f"{self.standbys(participant)}/{node}")
 
+    def loads(self, participant: ParticipantId) -> ZnodePath:
+        """The load of each node of a participant."""
+        return ZnodePath(f"{self.participant(participant)}/loads")
+
+    def load(self, participant: ParticipantId, node: NodeId) -> ZnodePath:
+        """The load of one node, ephemeral."""
+        return ZnodePath(f"{self.loads(participant)}/{node}")
+
     def trims(self, participant: ParticipantId) -> ZnodePath:
         """What was removed of topics that are kept by need."""
         return ZnodePath(f"{self.participant(participant)}/trims")

@@ -16,6 +16,7 @@ from pipeline.catalog.fragments import Fragments
 from pipeline.catalog.ledgers import Ledgers
 from pipeline.catalog.missing_schemas import MissingSchemas
 from pipeline.catalog.networks import Networks
+from pipeline.catalog.node_loads import NodeLoads
 from pipeline.catalog.nodes import Nodes
 from pipeline.catalog.party_keys import Keys
 from pipeline.catalog.read_snapshot import read_snapshot
@@ -43,6 +44,7 @@ class Catalog:
         self._records = records = RecordStore(store, znodes, newest)
         self.format = CatalogFormat(records)
         self.nodes = Nodes(records)
+        self.loads = NodeLoads(records)
         self.drains = Drains(records)
         self.transfers = Transfers(records)
         self.standbys = Standbys(records)

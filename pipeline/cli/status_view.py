@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from pipeline.catalog.fragment_status import FragmentStatus, LaneState
 from pipeline.catalog.records import TrimRecord
+from pipeline.cli.load_view import load_data, load_text
 from pipeline.cli.table import Table
 from pipeline.cli.takeover_view import takeover_data, takeover_text
 from pipeline.cli.tentative_view import (
@@ -26,8 +27,21 @@ _COLUMNS = (
     "fragment", "state", "node", "in", "out", "lag", "behind", "late", "dead", "restarts", "error",
 )  # fmt: skip
 _STANDBYS, _TAKEOVER, _WAITS, _TENTATIVE = "standbys", "takeover", "waits", "tentative"
-_NUMBERS = frozenset({"in", "out", "lag", "behind", "late", "dead", "restarts"})
-_SPARE = ("restarts", "late", _WAITS, "dead", _TAKEOVER, "node", "behind", "out", "in", _TENTATIVE)
+_LOAD = "load"
+_NUMBERS = frozenset({"in", "out", "lag", "behind", "late", "dead", "restarts", _LOAD})
+_SPARE = (
+    "restarts",
+    _LOAD,
+    "late",
+    _WAITS,
+    "dead",
+    _TAKEOVER,
+    "node",
+    "behind",
+    "out",
+    "in",
+    _TENTATIVE,
+)
 _PLACE_WIDTH = 40
 """A longer place would leave no room for the message."""
 _PARTITIONS_SHOWN = 4
@@ -51,6 +65,11 @@ def as_table(seen: Sequence[ObservedFragment], now_ms: Millis) -> Table:
         rows = tuple(
             (*row[:-1], _standbys(one, now_ms), _takeover(one, now_ms), row[-1])
             for row, one in pairs
+        )
+    if any(one.load is not None for one in seen):
+        columns = (*columns[:-1], _LOAD, columns[-1])
+        rows = tuple(
+            (*row[:-1], load_text(one.load), row[-1]) for row, one in zip(rows, seen, strict=True)
         )
     if any(_may_be_tentative(one) for one in seen):
         columns = (*columns[:-1], _WAITS, _TENTATIVE, columns[-1])
@@ -99,6 +118,7 @@ def as_data(one: ObservedFragment, now_ms: Millis) -> JsonObject:
             for standby in one.standbys
         ],
         "takeover": takeover_data(one.takeover),
+        "load": load_data(one.load),
     }
     if status is None:
         return data

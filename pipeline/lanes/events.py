@@ -78,7 +78,8 @@ class LaneRebuilding:
 class BatchFinished:
     """A batch's transaction is committed (or it was executed but not written again).
 
-    `duration_ms`: from the batch's start until its transaction was committed.
+    `duration_ms`: from the batch's start until its transaction was committed. `bytes_out`: keys and
+    values of its results.
     """
 
     lane: LaneId
@@ -86,6 +87,7 @@ class BatchFinished:
     marker: CommitMarker
     rows_out: int
     duration_ms: int
+    bytes_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 import gc
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ from pipeline.agent.polls.copies import CopiesPoll
 from pipeline.agent.polls.ends import EndsPoll
 from pipeline.agent.polls.engine import EnginePoll
 from pipeline.agent.polls.heartbeats import HeartbeatPoll
+from pipeline.agent.polls.metering import Counters, MeteringPoll
 from pipeline.agent.polls.poll import Ending, Poll, start
 from pipeline.agent.polls.warm_up import WarmUpPoll
 from pipeline.agent.state import first_state
@@ -48,6 +50,8 @@ from pipeline.lanes.follower_phases import FollowerCourse
 from pipeline.names import heartbeats_topic
 from pipeline.node.heartbeats.messages import Orders
 from pipeline.node.heartbeats.sender import HeartbeatSender
+from pipeline.node.metering.calibration import calibrate
+from pipeline.node.metering.process_times import ProcessReader, can_meter
 from pipeline.settings import Settings
 from pipeline.spark.run.checkpoint_copies import CheckpointCopies
 from pipeline.spark.run.checkpoints import remove_followed
@@ -58,12 +62,11 @@ from pipeline.spark.run.lane import stable_lane
 from pipeline.spark.run.lane_host import LaneHost
 from pipeline.spark.run.lane_news import LaneNews
 from pipeline.spark.run.lane_settings import LaneSettings
+from pipeline.spark.run.record_samples import RecordSamples
 from pipeline.spark.run.schema_resolver import SchemaResolver
 from pipeline.spark.session.cluster import is_cluster
-from pipeline.spark.session.session import (
-    Session,
-    watch_session,
-)
+from pipeline.spark.session.session import Session, java_process, watch_session
+from pipeline.spark.session.task_times import TaskTimes
 from pipeline.spark.warm_up.idle_session import IdleSession
 from pipeline.spark.warm_up.warm_up import WarmUp
 from schemas.client import RegistryClient
@@ -153,6 +156,7 @@ class RunningNode:
             "heartbeats": self._heartbeat_poll(),
             "warm-up": WarmUpPoll(warm_up, self._watched),
             **self._copies_polls(),
+            **self._metering_polls(host),
             "engine": EnginePoll(trouble, ending),
         }
         # What a start leaves is not examined again, so the collector takes less time, and the
@@ -279,6 +283,23 @@ class RunningNode:
     def _copies_polls(self) -> dict[str, Poll]:
         copies = self._copies
         return {} if copies is None else {"copies": CopiesPoll(copies, self._watched)}
+
+    def _metering_polls(self, host: LaneHost) -> dict[str, Poll]:
+        """The poll that meters; none where the system has not what it reads."""
+        java = java_process(self.spark)
+        if java is None or not can_meter():
+            _log.info("the load of this node is not metered: the system has no /proc as Linux")
+            return {}
+        remote = is_cluster(self.settings.spark_master)
+        samples = RecordSamples(self._kafka, self.servers.admin, self.clock)
+        counters = Counters(
+            ProcessReader(java), TaskTimes(self.spark), host.meters, samples, remote
+        )
+        speed, cores = calibrate(), self.spark.sparkContext.defaultParallelism
+        _log.info("a core has %.2f of the reference core's speed", speed.permille / 1_000)
+        loads, clock = self.servers.catalog.loads, self.clock
+        poll = MeteringPoll(self.record, counters, speed, cores, loads, clock, time.thread_time_ns)
+        return {"metering": poll}
 
     def _heartbeat_poll(self) -> HeartbeatPoll:
         record, limit_ms = self.record, durations.parse(self.settings.suspect_after)

@@ -435,6 +435,10 @@ class NoLimit:
         """A number above the records of any history."""
         return 1_000_000
 
+    def limits(self, start: Positions, pace_ms: int) -> "Limits":
+        """Those of a lane, of which some batches are small."""
+        return Limits(self.at(start), pace_ms)
+
 
 class Pieces:
     """Replaces decisions of a rebuild: its batches are small, and some drop state meanwhile."""

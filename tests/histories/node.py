@@ -345,7 +345,6 @@ def toy_engine(rng: Callable[[], Random]) -> Iterator[None]:
             "emit": looking.emit,
             "Inspector": looking.Inspector,
             "ArrowRows": lambda rows: rows,
-            "Limits": engine.Limits,
             "Steering": engine.Steering,
             "withdraw_batch": engine.withdraw_batch,
         },

@@ -142,6 +142,9 @@ contract = group(
         ),
         "list": Entry(f"{_HERE}.contract.list", "List all contracts.", _CONTRACTS),
         "show": Entry(f"{_HERE}.contract.show", "Show terms and documents.", _CONTRACTS),
+        "check": Entry(
+            f"{_HERE}.contract.check", "Check whether a fragment may be sent.", _CONTRACTS
+        ),
         "verify": Entry(f"{_HERE}.contract.verify", "Verify all documents.", _CONTRACTS),
         "demo": Entry(
             f"{_HERE}.contract.demo",

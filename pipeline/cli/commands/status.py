@@ -28,7 +28,7 @@ def command(session: Session, network: str | None, *, node: str | None, watch: b
     """Show the fragments of NETWORK, or of all networks of the participant.
 
     For each: state, node, records in and out, lag in records and how far behind in time, late
-    records, dead letters, restarts, last error. `lost` means that its node is gone. Warns of
+    records, dead letters, restarts, load, last error. `lost` means that its node is gone. Warns of
     records that retention removes before a fragment has used them. Of fragments with secondaries:
     who stands by, and what a takeover would cost now. If one has failed, the exit code is 3.
 

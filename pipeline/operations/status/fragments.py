@@ -7,6 +7,7 @@ from pipeline.catalog.fragment_status import LaneState
 from pipeline.deploy.remove import deployed
 from pipeline.ids import NO_EPOCH, Epoch, FragmentId, FragmentName, NetworkId
 from pipeline.operations.connections import Connections
+from pipeline.operations.status.loads import with_loads
 from pipeline.operations.status.observed import Around, ObservedFragment, observe
 from pipeline.operations.status.standbys import observed_standbys
 
@@ -29,7 +30,8 @@ def fragments_status(
         names.append(deployed(network, catalog).network)
     # All of them: a fragment may wait for one of another network.
     seen = networks_status(connections, names)
-    return tuple(one for one in seen if network in {None, one.record.network})
+    shown = (one for one in seen if network in {None, one.record.network})
+    return with_loads(tuple(shown), catalog.loads.all())
 
 
 def networks_status(

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pipeline.catalog.fragment_status import FragmentStatus, LaneState
+from pipeline.catalog.load_records import FragmentLoad
 from pipeline.catalog.records import DesiredState, FragmentRecord, NodeRecord, TrimRecord
 from pipeline.catalog.secondaries import may_run
 from pipeline.deploy.expiring import reported_expiring
@@ -57,6 +58,7 @@ class ObservedFragment:
         trim: what was removed of its output, if that is kept by need.
         is_queued: whether no node has room for it; it may run still, to the end of its batch.
         takeover: what a takeover would cost now; None: it has no secondaries, or it was not asked.
+        load: as its node has last metered it; None: it has not.
     """
 
     record: FragmentRecord
@@ -70,6 +72,7 @@ class ObservedFragment:
     trim: TrimRecord | None = None
     is_queued: bool = False
     takeover: TakeoverNow | None = None
+    load: FragmentLoad | None = None
 
     @property
     def unplaced(self) -> str:

@@ -64,6 +64,13 @@ class Results:
         return sum(sum(map(crc32, chunk.column("value").to_pylist())) for chunk in chunks)
 
     @property
+    def size_bytes(self) -> int:
+        """Size of the results' keys and values."""
+        rows = self.computed().table
+        sizes = (pc.sum(pc.binary_length(rows.column(name))).as_py() for name in ("key", "value"))
+        return sum(size or 0 for size in sizes)
+
+    @property
     def earliest_ms(self) -> Millis | None:
         """The least timestamp; None when there are no rows."""
         found = pc.min(self.table.column("timestamp_ms")).as_py()

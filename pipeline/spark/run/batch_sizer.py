@@ -12,7 +12,7 @@ from brokers.kafka_interface import (
     RecordReader,
     TopicAdmin,
 )
-from brokers.records import Ends, KafkaRecord
+from brokers.records import Ends
 from pipeline.boundaries.next_batch import Limits
 from pipeline.clock import Clock, Deadline
 from pipeline.ids import TopicName
@@ -26,6 +26,7 @@ from pipeline.markers.positions import Positions, by_topic
 from pipeline.network.boxes.traits import Keeps
 from pipeline.planner.plan import Fragment
 from pipeline.spark.run.reachable_ends import ReachableEnds
+from pipeline.spark.run.record_samples import record_bytes
 
 READ_TIMEOUT_S = 10.0
 PLACE_WITHIN_S = 0.5
@@ -75,7 +76,7 @@ class BatchSizer:
             while not deadline.passed and (unseen or total < PLACE_BYTES):
                 records = reader.poll(min(_POLL_S, deadline.remaining_s()), _POLL_RECORDS)
                 for record in records:
-                    size, at = _bytes(record), (record.topic, record.partition)
+                    size, at = record_bytes(record), (record.topic, record.partition)
                     found.setdefault(at, []).append(size)
                     unseen.discard(at)
                     total, number = total + size, number + 1
@@ -124,8 +125,3 @@ class BatchLimit:
                 return self._most
             self._cached = start, min(sampled, self._most)
         return self._cached[1]
-
-
-def _bytes(record: KafkaRecord) -> int:
-    headers = sum(len(name) + len(value or b"") for name, value in record.headers)
-    return len(record.key or b"") + len(record.value or b"") + headers

@@ -362,6 +362,7 @@ class Follower:
             watch=lambda _: self._check(),
             steering=Steering(self._host.spark, partial(self._answer, tail, lowered)),
             end=self._end,
+            meter=self._host.meters.query(self._start.settings.lane.fragment, self._host.spark),
         )
         self._query = running = RunningQuery(query, self._stop)
         try:

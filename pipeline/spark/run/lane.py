@@ -265,6 +265,7 @@ class StableLane:
         time = self._host.news.join(self._planner, topics, first)
         how = settings.lane, settings.run, settings.epoch, first, time, self._fenced_ms
         self._host.report(LaneStarted(*how))
+        self._host.meters.started(settings.lane.fragment, first)
         self._started = True
 
     def _report_batch(self, finished: BatchFinished) -> None:
@@ -273,6 +274,8 @@ class StableLane:
             self._planner.finished(finished.marker, finished.rows_out)
             self._waits.finished(finished.marker, finished.duration_ms)
             self._host.report(finished)
+            fragment = self._settings.lane.fragment
+            self._host.meters.batch(fragment, finished.marker, finished.bytes_out)
 
     # --- start ----------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from pipeline.ids import NO_EPOCH, Epoch, NodeId
 from pipeline.lanes.events import LaneEvent
 from pipeline.names import FragmentNames
 from pipeline.spark.run.checkpoint_copies import CheckpointCopies
+from pipeline.spark.run.lane_meters import LaneMeters
 from pipeline.spark.run.lane_news import LaneNews
 from pipeline.spark.run.lane_steps import LaneSteps
 from pipeline.spark.run.last_marker import read_marker
@@ -27,7 +28,7 @@ class LaneHost:
     cluster.
     `claimed` is called when a lane has claimed its fragment, before it starts. `news` reaches the
     lanes that run; `steps` are theirs. `copies` are those of their checkpoints; None: there is no
-    checkpoint store.
+    checkpoint store. `meters` count what each fragment uses.
     """
 
     node: NodeId
@@ -42,6 +43,7 @@ class LaneHost:
     news: LaneNews
     steps: LaneSteps = field(default_factory=LaneSteps)
     copies: CheckpointCopies | None = None
+    meters: LaneMeters = field(default_factory=LaneMeters)
 
     def admit(self, names: FragmentNames) -> Epoch:
         """Epoch of a fragment's last commit marker, before it is claimed; `NO_EPOCH` without one.

@@ -133,6 +133,7 @@ class LaneQuery:
             def watch() -> None:
                 self.watch()
                 silent.poll()
+                host.meters.note(self.settings.lane.fragment)
 
             loop = BatchLoop(
                 planner=planner,
@@ -222,6 +223,7 @@ class LaneQuery:
             watch=lambda _: run.watch(),
             steering=Steering(self.host.spark, run.plan),
             end=self.planner.end_query,
+            meter=self.host.meters.query(self.settings.lane.fragment, self.host.spark),
         )
         self.runner.run(query)
 

@@ -59,6 +59,7 @@ class Query:
         watch: called about once a second while it runs; an error from it ends the query.
         steering: plans its batches; None: Spark does.
         end: called before it is stopped: a question that waits for a plan has to be answered.
+        meter: called at the end of each batch, in its thread.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Query:
     watch: Callable[[Engine], None] = lambda _: None
     steering: Steering | None = None
     end: Callable[[], None] = lambda: None
+    meter: Callable[[Engine], None] = lambda _: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,7 @@ class RunningQuery:
 
     def __init__(self, query: Query, stop: threading.Event) -> None:
         self._unstarted: Query | None = query
-        self._folder, self._steering = query.folder, query.steering
+        self._folder, self._steering, self._meter = query.folder, query.steering, query.meter
         self._session = query.rows.sparkSession
         self._connection = CallbackConnection(self._session)
         self._handler: list[Callable[[DataFrame, int], None]] = []
@@ -239,6 +241,7 @@ class RunningQuery:
                 if self._steering is not None:
                     self._steering.begin(engine)
                 self._driver.write(rows, batch, engine)
+                self._meter(engine)
                 return
         except MedusaError as error:
             self._raised = error

@@ -291,6 +291,7 @@ class RebuildQuery:
             write=partial(batches.write, Inspector(lowered, self.again())),
             watch=watch,
             steering=steering,
+            meter=self.host.meters.query(self.settings.lane.fragment, self.host.spark),
         )
 
     @staticmethod

@@ -239,6 +239,12 @@ def watch_session(spark: SparkSession, master: str) -> Callable[[], MedusaError 
     return trouble
 
 
+def java_process(spark: SparkSession) -> int | None:
+    """The id of the session's own Java process; None: it has none."""
+    process = getattr(spark.sparkContext._gateway, "proc", None)  # noqa: SLF001 - PySpark keeps it
+    return None if process is None else int(process.pid)
+
+
 def has_ended(spark: SparkSession) -> bool:
     """Whether the session's own Java process is gone."""
     process = getattr(spark.sparkContext._gateway, "proc", None)  # noqa: SLF001 - PySpark keeps it

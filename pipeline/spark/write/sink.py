@@ -195,7 +195,7 @@ class Sink:
         self._writer.write(outgoing, still_the_same, deadline)
         self._committed = committed
         self._mirror()
-        self._finished(verdict.written.records, started_s)
+        self._finished(verdict.written.records, started_s, verdict.results.size_bytes)
         self.publisher.publish(committed.marker)
 
     def _outgoing(self, verdict: Verdict) -> OutgoingResults:
@@ -257,10 +257,11 @@ class Sink:
         topics = {i.topic for i in self._context.fragment.inputs}
         self._context.mirror.follow(by_topic(self.marker.end, topics))
 
-    def _finished(self, rows_out: int, started_s: float) -> None:
+    def _finished(self, rows_out: int, started_s: float, bytes_out: int = 0) -> None:
         context = self._context
         elapsed_ms = round(1000 * (context.clock.monotonic_s() - started_s))
-        context.report(BatchFinished(context.lane, context.run, self.marker, rows_out, elapsed_ms))
+        what = self.marker, rows_out, elapsed_ms, bytes_out
+        context.report(BatchFinished(context.lane, context.run, *what))
 
 
 def _nothing() -> None:

@@ -2,6 +2,7 @@
 
 import click
 
+from pipeline.cli.load_view import node_load_data, node_load_text
 from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
 from pipeline.cli.table import Table
@@ -14,7 +15,9 @@ from schemas.json_value import JsonObject
 @click.command("list")
 @with_session
 def command(session: Session) -> None:
-    """Show the nodes that are up, and what each of them runs.
+    """Show the nodes that are up, what each of them runs, and its load.
+
+    The load is in load units, of those that its cores can do: 1 % of a reference core for a second.
 
     \b
     Example:
@@ -35,6 +38,7 @@ def command(session: Session) -> None:
             "capacity": one.record.capacity,
             "most_fragments": one.record.most_fragments or None,
             "running": one.running,
+            "load": node_load_data(one.load),
             "drained_since": time_text(one.drained_since_ms),
             "fragments": list(one.fragments),
         }
@@ -42,15 +46,20 @@ def command(session: Session) -> None:
     ]
     columns = ("node", "participant", "host", "pid", "started_at", "version", "reads", "capacity")
     table = Table(
-        (*columns, "fragments", "running", "labels"),
+        (*columns, "fragments", "running", "load", "labels"),
         tuple(
-            (*(str(row[c]) for c in columns), str(len(one.fragments)), _running(one), _labels(one))
+            (*(str(row[c]) for c in columns), *_work(one), _labels(one))
             for row, one in zip(rows, nodes, strict=True)
         ),
         "no node is up",
-        frozenset({"pid", "reads", "capacity", "fragments", "running"}),
+        frozenset({"pid", "reads", "capacity", "fragments", "running", "load"}),
     )
     session.printer.show({"nodes": rows}, table)
+
+
+def _work(node: ObservedNode) -> tuple[str, str, str]:
+    """What it owns and runs, and its load."""
+    return str(len(node.fragments)), _running(node), node_load_text(node.load)
 
 
 def _running(node: ObservedNode) -> str:

@@ -128,3 +128,10 @@ def test_results_up_to_a_time_are_left_out() -> None:
     of_rows = [("r", None, True), (None, None, False), (None, None, False)]
     kept = results(*rows, of_rows=of_rows).above(Millis(5))
     assert kept.table.column("value").to_pylist() == [b"a", b"c"]
+
+
+def test_the_size_is_that_of_keys_and_values_of_results() -> None:
+    """Without what is no result."""
+    assert results().size_bytes == 0
+    found = results((b"key", b"value", 1, None), (None, b"12", 2, None), (None, b"{}", 3, "why"))
+    assert found.size_bytes == 3 + 5 + 2
