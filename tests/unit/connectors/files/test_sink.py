@@ -10,7 +10,7 @@ import pytest
 
 from connectors.catalogue import Context
 from connectors.conformance.crashing import Steps
-from connectors.conformance.sinks import BATCHES, WITHIN_S, SinkWorld, batch, check_sink
+from connectors.conformance.sinks import BATCHES, WITHIN_S, SinkWorld, batch, check_sink, rows
 from connectors.files.disk import LocalDisk
 from connectors.files.options import JSON_LINES, PARQUET
 from connectors.files.sink import FORMAT, FilesSink, make
@@ -146,14 +146,14 @@ def test_a_folder_of_this_machine_is_like_the_one_in_memory(tmp_path: Path) -> N
     world = local(tmp_path / "made" / "here")
     sink = world.open(Steps())
     assert sink.open(deadline()) is None
-    sink.write(batch(1), deadline())
-    sink.write(Batch((), batch(2).marker), deadline())
+    sink.write(batch(1), [].extend, deadline())
+    sink.write(Batch((), batch(2).marker), [].extend, deadline())
     sink.close()
     folder = tmp_path / "made" / "here"
     assert {path.name for path in folder.iterdir()} == {".medusa", "part-0000000001.jsonl"}
     assert {path.name for path in (folder / ".medusa").iterdir()} == {"lock", "marker.json"}
     assert world.open(Steps()).open(deadline()) == batch(2).marker
-    assert len(world.stored()) == len(batch(1).rows)
+    assert len(world.stored()) == len(rows(1))
 
 
 def test_a_lock_that_is_held_is_awaited(tmp_path: Path) -> None:
