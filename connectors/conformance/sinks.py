@@ -74,7 +74,12 @@ def rows(number: int) -> tuple[Result, ...]:
     return tuple(one for one in batch(number).changes if isinstance(one, Result))
 
 
-def _accept_all(refused: Sequence[RefusedChange]) -> None:
+def accept_all(refused: Sequence[RefusedChange]) -> None:
+    """For batches none of whose rows is refused.
+
+    Raises:
+        AssertionError: one is.
+    """
     if refused:
         raise AssertionError(f"the sink refuses {refused[0]} (7)")
 
@@ -111,18 +116,18 @@ def _check_one_writer(world: SinkWorld) -> None:
     """A sink that was opened earlier cannot write any more."""
     older = world.open(Steps())
     older.open(_deadline(world))
-    older.write(batch(1), _accept_all, _deadline(world))
+    older.write(batch(1), accept_all, _deadline(world))
     newer = world.open(Steps())
     marker = newer.open(_deadline(world))
     if marker != batch(1).marker:
         raise AssertionError(f"a second open finds {marker} (2)")
     try:
-        older.write(batch(2), _accept_all, _deadline(world))
+        older.write(batch(2), accept_all, _deadline(world))
     except FencedError:
         pass
     else:
         raise AssertionError("a sink that was opened earlier writes (3)")
-    newer.write(batch(2), _accept_all, _deadline(world))
+    newer.write(batch(2), accept_all, _deadline(world))
     _compare(world, 2, "rows of two writers (3)")
     older.close()
     newer.close()

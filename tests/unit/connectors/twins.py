@@ -8,10 +8,11 @@ from connectors.sink import Batch, Change, Marker, Refuse, RefusedChange, Result
 from connectors.source import Chunk, Limit, Position, Positions, Refused, Row, SplitId
 from pipeline.clock import Deadline
 from pipeline.errors import FencedError
-from pipeline.ids import Millis
+from pipeline.ids import ConnectorName, Millis
 from schemas.avro import parse
 from schemas.json_value import JsonObject
 
+NAME = ConnectorName("tried")
 SCHEMA = parse('{"type": "record", "name": "R", "fields": [{"name": "n", "type": "long"}]}')
 
 
