@@ -21,8 +21,12 @@ ABANDONED_MS: Final = 90_000
 """A server that hears nothing for so long within a transaction ends it: longer than it may take to
 write dead letters, short enough for the next run to wait for the lock."""
 _LIMITS: Final = SQL(
-    "SELECT set_config('statement_timeout', %(ms)s, true), set_config('lock_timeout', %(ms)s, true)"
+    "SELECT set_config('statement_timeout', %(ms)s, true),"
+    " set_config('lock_timeout', %(ms)s, true),"
+    " set_config('idle_in_transaction_session_timeout', %(idle_ms)s, true)"
 )
+_CHECK_AT_ONCE: Final = SQL("SET CONSTRAINTS ALL IMMEDIATE")
+"""At the commit it is not known any more which row a constraint refuses."""
 
 
 class Database:
@@ -74,9 +78,9 @@ class Database:
         timer.daemon = True
         timer.start()
         self._watch = timer, descriptor
-        self.run(_LIMITS, {"ms": str(int(left_s * 1_000) + 1)})
-        idle = SQL("SELECT set_config('idle_in_transaction_session_timeout', %(ms)s, true)")
-        self.run(idle, {"ms": str(ABANDONED_MS)})
+        limits = {"ms": str(int(left_s * 1_000) + 1), "idle_ms": str(ABANDONED_MS)}
+        self.run(_LIMITS, limits)
+        self.run(_CHECK_AT_ONCE)
 
     def run(
         self, statement: SQL | Composed, parameters: Mapping[str, Any] | None = None

@@ -20,7 +20,7 @@ from pipeline.errors import (
 _ROW: Final = ("21", "22", "23", "44", "P0")
 """Classes of errors that come from the values of a row: cardinality (two rows with one key by the
 collation of the table), data, constraints, views with a check, triggers."""
-_AGAIN: Final = ("40", "55", "57014", "42P07", "23505")
+_AGAIN: Final = ("40", "55006", "55P03", "57014", "42P07", "23505")
 """A lost race, a lock or a statement that took too long, or a table that another run makes."""
 _UNAVAILABLE: Final = ("08", "53", "57", "58", "XX")
 _RIGHTS: Final = ("28", "42501")

@@ -236,6 +236,24 @@ def test_one_refused_row_of_a_thousand_stops_no_other_one(server: Server, table:
     sink.close()
 
 
+def test_a_constraint_that_is_checked_at_the_commit_refuses_one_row(
+    server: Server, table: Table
+) -> None:
+    """It is checked with each row instead."""
+    sink = sink_of(server, table)
+    sink.open(deadline())
+    known = Identifier(f"{table.name}_known")
+    with server.connect() as connection:
+        connection.execute(SQL("CREATE TABLE {} (n bigint PRIMARY KEY)").format(known))
+        connection.execute(SQL("INSERT INTO {} VALUES (1), (3)").format(known))
+        constraint = SQL("ALTER TABLE {} ADD FOREIGN KEY (n) REFERENCES {} INITIALLY DEFERRED")
+        connection.execute(constraint.format(Identifier(table.name), known))
+    refused = write(sink, 1, row(1, "a", "x"), row(2, "b", "y"), row(3, "c", "z"))
+    assert [one.change.id for one in refused] == ["y"]
+    assert texts(server, table) == [(1, "a"), (3, "c")]
+    sink.close()
+
+
 def test_values_of_all_types_arrive_as_they_are(server: Server, table: Table) -> None:
     """In the columns of the table that Medusa makes."""
     types: dict[str, tuple[Any, JsonObject | str, Any]] = {
