@@ -14,6 +14,7 @@ from connectors.sink import Sink
 from connectors.source import Source
 from pipeline.clock import Clock
 from pipeline.errors import InputError
+from pipeline.ids import ConnectorName
 from schemas.avro import AvroSchema
 from schemas.json_value import JsonObject
 
@@ -28,11 +29,13 @@ class Context:
         folder: relative paths begin here.
         clock: of waits and deadlines.
         schema: of the records of the topic; None: a source is to show what it has.
+        connector: its name, by which a target tells several apart.
     """
 
     folder: Path
     clock: Clock
     schema: AvroSchema | None
+    connector: ConnectorName
 
 
 MakeSource: TypeAlias = Callable[[JsonObject, Context], Source]

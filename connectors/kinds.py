@@ -6,6 +6,7 @@ from connectors.catalogue import Kind, others, with_others
 from connectors.files import sink as files_sink
 from connectors.files import source as files_source
 from connectors.guarantee import Guarantee
+from connectors.postgresql import sink as postgresql_sink
 
 FILES = Kind(
     name="files",
@@ -18,6 +19,16 @@ FILES = Kind(
     source=files_source.make,
     sink=files_sink.make,
 )
+POSTGRESQL = Kind(
+    name="postgresql",
+    summary="rows of a PostgreSQL table, stored by key or id, corrections included",
+    guarantee=Guarantee.EXACTLY_ONCE,
+    needs=(
+        "PostgreSQL 13 or newer, and a user who may insert, update and delete rows of the table.",
+        "A primary or unique key of the columns of `by`, or of `medusa_id`.",
+    ),
+    sink=postgresql_sink.make,
+)
 
 
 def kinds() -> Mapping[str, Kind]:
@@ -26,4 +37,4 @@ def kinds() -> Mapping[str, Kind]:
     Raises:
         InputError: an installed package declares a connector that cannot be used.
     """
-    return with_others((FILES,), others())
+    return with_others((FILES, POSTGRESQL), others())

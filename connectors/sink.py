@@ -15,11 +15,13 @@ the obligations below has each row exactly once, whatever ends in between.
 5. **A failure is not an answer.** After `write` has raised anything, the runner opens the sink
    anew, and believes the marker alone.
 6. **Bounded.** A write ends within its deadline, or raises `RetryError`.
+7. **Bad rows are data.** A change that the target does not accept is handed to `refuse` before the
+   batch is stored; it stops no other one. Only what concerns all rows is raised.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from pipeline.clock import Deadline
 from pipeline.ids import Offset, TopicId
@@ -43,19 +45,60 @@ class Marker:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A row: its fields, as in JSON, and its place in the topic, which identifies it."""
+    """A row.
+
+    Args:
+        fields: as in JSON.
+        partition: where it is in the topic, with `offset`.
+        offset: the same.
+        id: that of the record, or else its topic, partition and offset.
+        corrects: whether it takes the place of an earlier result with this id.
+    """
 
     fields: JsonObject
     partition: int
     offset: Offset
+    id: str
+    corrects: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """An earlier result does not count any more: that with this id."""
+
+    partition: int
+    offset: Offset
+    id: str
+
+
+Change: TypeAlias = Result | Removal
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Rows that are stored together with the marker behind them."""
+    """Changes, in the order of each partition, and the marker behind them, stored together."""
 
-    rows: tuple[Result, ...]
+    changes: tuple[Change, ...]
     marker: Marker
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedChange:
+    """A change that the target does not accept.
+
+    Args:
+        change: one of the batch.
+        reason: one of the words in the documentation of the sink.
+        message: one sentence.
+    """
+
+    change: Change
+    reason: str
+    message: str
+
+
+Refuse: TypeAlias = Callable[[Sequence[RefusedChange]], None]
+"""Keeps changes as dead letters; when it returns, they are kept."""
 
 
 class Sink(Protocol):
@@ -69,12 +112,12 @@ class Sink(Protocol):
             RetryError, UnavailableError: the target did not answer in time.
         """
 
-    def write(self, batch: Batch, deadline: Deadline) -> None:
+    def write(self, batch: Batch, refuse: Refuse, deadline: Deadline) -> None:
         """Store a batch with its marker, whose number is one above that of the last one.
 
         Raises:
             FencedError: a newer writer has opened the target.
-            RefusedError: the target does not accept a row, which nothing else can mend.
+            RefusedError: the target accepts no row as it is now.
             RetryError, UnavailableError: it is not known whether the batch is stored.
         """
 

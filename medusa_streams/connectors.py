@@ -5,7 +5,16 @@ from connectors.conformance.crashing import Steps
 from connectors.conformance.sinks import SinkWorld, check_sink
 from connectors.conformance.sources import SourceWorld, check_source
 from connectors.guarantee import Guarantee
-from connectors.sink import Batch, Marker, Result, Sink
+from connectors.sink import (
+    Batch,
+    Change,
+    Marker,
+    Refuse,
+    RefusedChange,
+    Removal,
+    Result,
+    Sink,
+)
 from connectors.source import (
     Chunk,
     Limit,
@@ -20,6 +29,7 @@ from connectors.source import (
 
 __all__ = [
     "Batch",
+    "Change",
     "Chunk",
     "Context",
     "Guarantee",
@@ -28,7 +38,10 @@ __all__ = [
     "Marker",
     "Position",
     "Positions",
+    "Refuse",
     "Refused",
+    "RefusedChange",
+    "Removal",
     "Result",
     "Row",
     "Sink",

@@ -43,12 +43,18 @@ class Authority:
         self.ca = folder / "ca.pem"
         self.ca.write_bytes(signed.public_bytes(Encoding.PEM))
 
-    def sign(self, name: str, password: str = "") -> Certificate:
-        """A certificate for loopback, and its key, optionally encrypted by a password."""
+    def sign(self, name: str, password: str = "", valid: dt.timedelta = VALID) -> Certificate:
+        """A certificate for loopback, and its key, optionally encrypted by a password.
+
+        Args:
+            name: of the subject, and of the files.
+            password: of the key.
+            valid: from now on; less than nothing: it has expired.
+        """
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(LOOPBACK))])
-        builder = _builder(subject, self._name, key).add_extension(names, critical=False)
+        builder = _builder(subject, self._name, key, valid).add_extension(names, critical=False)
         certificate = builder.sign(self._key, hashes.SHA256()).public_bytes(Encoding.PEM)
         protection = BestAvailableEncryption(password.encode()) if password else NoEncryption()
         private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, protection)
@@ -62,7 +68,10 @@ class Authority:
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePrivateKey,
+    valid: dt.timedelta = VALID,
 ) -> x509.CertificateBuilder:
     now = dt.datetime.now(dt.UTC)
     return (
@@ -72,5 +81,5 @@ def _builder(
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - VALID)
-        .not_valid_after(now + VALID)
+        .not_valid_after(now + valid)
     )

@@ -1,11 +1,8 @@
 """Options of the connectors of files, checked. Pure."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from pipeline import durations
-from pipeline.errors import InputError
+from connectors.options import checked, duration, one_of, text
 from schemas.json_value import Json, JsonObject
 
 JSON_LINES, CSV, PARQUET = "jsonl", "csv", "parquet"
@@ -46,15 +43,15 @@ def source_options(given: JsonObject) -> SourceOptions:
     Raises:
         InputError: an option is missing, unknown or wrong.
     """
-    found = _checked(
+    found = checked(
         given,
         {
-            "folder": _text,
-            "pattern": _text,
-            "format": _one_of(JSON_LINES, CSV),
+            "folder": text,
+            "pattern": text,
+            "format": one_of(JSON_LINES, CSV),
             "delimiter": _character,
             "encoding": _encoding,
-            "settled": _duration,
+            "settled": duration,
         },
         required=("folder", "pattern", "format"),
     )
@@ -69,38 +66,8 @@ def sink_options(given: JsonObject) -> SinkOptions:
     Raises:
         InputError: an option is missing, unknown or wrong.
     """
-    known = {"folder": _text, "format": _one_of(JSON_LINES, PARQUET)}
-    return SinkOptions(**_checked(given, known, required=("folder", "format")))
-
-
-Check = Callable[[Json], Any]
-"""Returns the value of an option, or raises `ValueError` with what was expected."""
-
-
-def _checked(
-    given: JsonObject, known: dict[str, Check], *, required: tuple[str, ...]
-) -> dict[str, Any]:
-    for name in given:
-        if name not in known:
-            raise InputError(
-                "there is no such option", place=name, hint=f"there is: {', '.join(known)}."
-            )
-    for name in required:
-        if name not in given:
-            raise InputError("this option is missing", place=name)
-    found = {}
-    for name, value in given.items():
-        try:
-            found[name] = known[name](value)
-        except (ValueError, InputError) as error:
-            raise InputError(f"{value!r} is not {error}", place=name) from error
-    return found
-
-
-def _text(value: Json) -> str:
-    if not isinstance(value, str) or not value:
-        raise ValueError("a text")
-    return value
+    known = {"folder": text, "format": one_of(JSON_LINES, PARQUET)}
+    return SinkOptions(**checked(given, known, required=("folder", "format")))
 
 
 def _character(value: Json) -> str:
@@ -115,19 +82,3 @@ def _encoding(value: Json) -> str:
     if value not in known:
         raise ValueError(f"one of {', '.join(known)}")
     return str(value)
-
-
-def _duration(value: Json) -> int:
-    try:
-        return durations.parse(value if isinstance(value, str) else "")
-    except Exception as error:
-        raise ValueError("a duration, such as 10s") from error
-
-
-def _one_of(*words: str) -> Check:
-    def check(value: Json) -> str:
-        if value not in words:
-            raise ValueError(f"one of {', '.join(words)}")
-        return str(value)
-
-    return check

@@ -15,11 +15,12 @@ import json
 from dataclasses import dataclass, replace
 from typing import Final
 
+from connectors.appending import rows_of
 from connectors.catalogue import Context
 from connectors.files.disk import Disk, LocalDisk
 from connectors.files.options import PARQUET, sink_options
 from connectors.files.tables import as_lines, as_parquet
-from connectors.sink import Batch, Marker
+from connectors.sink import Batch, Marker, Refuse
 from pipeline.clock import Deadline
 from pipeline.errors import BrokenInvariantError, FencedError, InputError
 from pipeline.formats import check
@@ -81,14 +82,14 @@ class FilesSink:
             self._replace(replace(held, opened=self._opened, file=None))
         return held.marker
 
-    def write(self, batch: Batch, deadline: Deadline) -> None:
+    def write(self, batch: Batch, refuse: Refuse, deadline: Deadline) -> None:
         """Store a batch as a file.
 
         Raises:
             FencedError: a newer writer has opened the folder.
             RetryError, UnavailableError: the folder cannot be used.
         """
-        rows = [one.fields for one in batch.rows]
+        rows = rows_of(batch, refuse)
         name = f"part-{batch.marker.number:0{_DIGITS}d}.{self._format}" if rows else None
         parquet = self._format == PARQUET
         content = as_parquet(rows, self._schema) if parquet else as_lines(rows)

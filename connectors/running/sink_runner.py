@@ -1,27 +1,36 @@
 """Runs a sink: reads a topic from the marker of the target on, and hands over batches."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from brokers.kafka_interface import KafkaCluster, RecordReader, TopicAdmin, complete
 from brokers.records import KafkaRecord
 from connectors.running import dead_letters
 from connectors.running.pace import Passed, Rates
-from connectors.sink import Batch, Marker, Result, Sink
+from connectors.sink import Batch, Change, Marker, RefusedChange, Removal, Result, Sink
 from connectors.source import Limit
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import RefusedError, RetryError, SchemaError
 from pipeline.ids import Offset, SchemaHandle, TopicId, TopicName
+from pipeline.lanes.result_headers import CORRECTION, RESULT_ID
 from pipeline.names import ConnectorNames
 from schemas.avro import AvroSchema
 from schemas.codec import decode, to_json
-from schemas.json_value import JsonObject
 from schemas.wire import Part, WireFault, identified, words
 
 READ_S = 20.0
 WRITE_S = 60.0
 LETTERS_S = 30.0
 POLL_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class _Letter:
+    """A record that becomes a dead letter, with the reason in a word and in a sentence."""
+
+    record: KafkaRecord
+    reason: str
+    message: str
 
 
 @dataclass(slots=True)
@@ -95,22 +104,22 @@ class SinkRunner:
         records, size = self._read(reader)
         if not records:
             return Passed(more=self._is_behind(reader))
+        by_place = {(one.partition, one.offset): one for one in records}
         decoded = [(record, self._decoded(record)) for record in records]
-        self._refuse([(record, why) for record, why in decoded if isinstance(why, str)])
-        rows = tuple(
-            Result(fields, record.partition, record.offset)
-            for record, fields in decoded
-            if isinstance(fields, dict)
-        )
+        undecoded = [
+            _Letter(record, "not-decoded", why) for record, why in decoded if isinstance(why, str)
+        ]
+        self._keep(undecoded)
+        changes = tuple(one for _, one in decoded if not isinstance(one, str))
         ends = {record.partition: Offset(record.offset + 1) for record in records}
         marker = Marker(before.number + 1, before.topic_id, {**before.positions, **ends})
         self._marker = None  # until it is known what is stored
-        self.sink.write(Batch(rows, marker), Deadline.after(self.clock, WRITE_S, "writing"))
+        refused = self._store(Batch(changes, marker), by_place)
         self._marker = marker
         pause_s = self.rates.pause_s(len(records), size, self.clock.monotonic_s() - began_s)
         if pause_s > 0:
             self.clock.sleep(pause_s)
-        return Passed(len(rows), len(records) - len(rows), size)
+        return Passed(len(changes) - refused, len(undecoded) + refused, size)
 
     def close(self) -> None:
         """Close the reader and the sink."""
@@ -143,8 +152,34 @@ class SinkRunner:
                 break
         return records, size
 
-    def _decoded(self, record: KafkaRecord) -> JsonObject | str:
-        """The fields of a record, or why it has none."""
+    def _store(self, batch: Batch, by_place: Mapping[tuple[int, Offset], KafkaRecord]) -> int:
+        """Store a batch; returns how many of its changes became dead letters."""
+        refused = 0
+
+        def refuse(changes: Sequence[RefusedChange]) -> None:
+            nonlocal refused
+            refused += len(changes)
+            places = [(one.change.partition, one.change.offset) for one in changes]
+            self._keep(
+                [
+                    _Letter(by_place[place], one.reason, one.message)
+                    for place, one in zip(places, changes, strict=True)
+                ]
+            )
+
+        self.sink.write(batch, refuse, Deadline.after(self.clock, WRITE_S, "writing"))
+        return refused
+
+    def _decoded(self, record: KafkaRecord) -> Change | str:
+        """What a record means, or why it means nothing."""
+        headers = dict(record.headers)
+        named = headers.get(RESULT_ID)
+        corrects = CORRECTION in headers
+        id_ = f"{record.topic}/{record.partition}/{record.offset}"
+        if named is not None:
+            id_ = named.decode(errors="backslashreplace")
+        if record.value is None and corrects and named is not None:
+            return Removal(record.partition, record.offset, id_)
         framed = identified(record.value, record.headers, Part.VALUE)
         if isinstance(framed, WireFault):
             return framed.value
@@ -155,25 +190,27 @@ class SinkRunner:
             found = to_json(self.schema, decode(writer, self.schema, framed.body))
         except SchemaError as error:
             return error.message
-        return found if isinstance(found, dict) else "the value is no record"
+        if not isinstance(found, dict):
+            return "the value is no record"
+        return Result(found, record.partition, record.offset, id_, corrects)
 
-    def _refuse(self, refused: list[tuple[KafkaRecord, str]]) -> None:
+    def _keep(self, letters: Sequence[_Letter]) -> None:
         """Write dead letters, and wait for them: before the batch, so that none is lost."""
-        if not refused:
+        if not letters:
             return
-        letters = self.names.dead_letters
         self.topics.create_topics((dead_letters.topic_spec(self.names),))
         producer = self.kafka.producer(LETTERS_S)
         try:
-            for record, why in refused:
+            for one in letters:
+                record = one.record
                 place = (
                     f"topic {record.topic}, partition {record.partition}, offset {record.offset}"
                 )
                 about = dead_letters.headers(
-                    self.names, reason="not-decoded", message=why, place=place
+                    self.names, reason=one.reason, message=one.message, place=place
                 )
                 both = (*dead_letters.original(record), *about)
-                producer.send(letters, record.key, record.value, headers=both)
+                producer.send(self.names.dead_letters, record.key, record.value, headers=both)
             producer.flush(LETTERS_S)
         finally:
             producer.close()

@@ -38,11 +38,15 @@ class Described:
         """The schema of a source; None: the document names none."""
         return None if self.schema_json is None else parse_schema(self.schema_json)
 
+    def context(self, clock: Clock, schema: AvroSchema | None) -> Context:
+        """What the connector is made of, besides its options."""
+        return Context(self.folder, clock, schema, self.document.name)
+
     def source(self, clock: Clock) -> Source:
         """A new source."""
         if self.kind.source is None:
             raise InputError(f"{self.kind.name} is no source", place=str(self.folder))
-        return self.kind.source(self.document.options, Context(self.folder, clock, self.schema))
+        return self.kind.source(self.document.options, self.context(clock, self.schema))
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +163,7 @@ def _sink_runner(
         raise InputError(f"{described.kind.name} is no sink", place=str(described.folder))
     return SinkRunner(
         names,
-        described.kind.sink(document.options, Context(described.folder, clock, schema)),
+        described.kind.sink(document.options, described.context(clock, schema)),
         document.topic,
         connections.kafka,
         connections.topics,

@@ -39,8 +39,9 @@ def world(medusa: Caller) -> World:
 
 def test_kinds_are_listed(medusa: Caller) -> None:
     """With direction and guarantee."""
-    (files,) = medusa("connect", "list", "-o", "json").data["connectors"]
-    assert files["name"] == "files"
+    found = {one["name"]: one for one in medusa("connect", "list", "-o", "json").data["connectors"]}
+    assert found["postgresql"]["direction"] == "sink"
+    files = found["files"]
     assert files["direction"] == "source and sink"
     assert files["guarantee"] == "exactly once"
     assert "files" in medusa("connect", "list").out

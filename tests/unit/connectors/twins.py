@@ -4,14 +4,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from connectors.conformance.crashing import Steps
-from connectors.sink import Batch, Marker
+from connectors.sink import Batch, Change, Marker, Refuse, RefusedChange, Result
 from connectors.source import Chunk, Limit, Position, Positions, Refused, Row, SplitId
 from pipeline.clock import Deadline
 from pipeline.errors import FencedError
-from pipeline.ids import Millis
+from pipeline.ids import ConnectorName, Millis
 from schemas.avro import parse
 from schemas.json_value import JsonObject
 
+NAME = ConnectorName("tried")
 SCHEMA = parse('{"type": "record", "name": "R", "fields": [{"name": "n", "type": "long"}]}')
 
 
@@ -78,11 +79,13 @@ class MemorySource:
 
 @dataclass(slots=True)
 class MemoryTarget:
-    """Rows and the marker that belongs to them; `writer` may write."""
+    """Rows, and the marker that belongs to them; `writer` may write, and one row is refused."""
 
     rows: list[JsonObject] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
     marker: Marker | None = None
     writer: object = None
+    refuses: JsonObject | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -100,13 +103,18 @@ class MemorySink:
         self.step()
         return self.target.marker
 
-    def write(self, batch: Batch, deadline: Deadline) -> None:
+    def write(self, batch: Batch, refuse: Refuse, deadline: Deadline) -> None:
         """Store a batch."""
         del deadline
         self.step()
         if self.target.writer is not self:
             raise FencedError("another sink has opened the target", place="memory")
-        self.target.rows += [one.fields for one in batch.rows]
+        rows = [one for one in batch.changes if isinstance(one, Result)]
+        unfit = [one for one in rows if one.fields == self.target.refuses]
+        refuse([RefusedChange(one, "unfit", "it does not fit") for one in unfit])
+        self.step()
+        self.target.rows += [one.fields for one in rows if one not in unfit]
+        self.target.changes += batch.changes
         self.target.marker = batch.marker
         self.step()
 

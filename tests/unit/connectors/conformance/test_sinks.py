@@ -4,18 +4,25 @@ import pytest
 
 from connectors.conformance.crashing import Steps
 from connectors.conformance.sinks import BATCHES, SinkWorld, check_sink
-from connectors.sink import Batch, Marker
+from connectors.sink import Batch, Marker, Refuse, RefusedChange
 from pipeline.clock import Deadline
+from schemas.json_value import JsonObject
 from tests.unit.connectors.twins import MemorySink, MemoryTarget, TickingClock
+
+UNFIT: JsonObject = {"unfit": True}
 
 
 def worlds(kind: type[MemorySink]) -> Callable[[], SinkWorld]:
     """Targets in memory, which lose nothing in a crash."""
 
     def make() -> SinkWorld:
-        target = MemoryTarget()
+        target = MemoryTarget(refuses=UNFIT)
         return SinkWorld(
-            lambda steps: kind(target, steps), lambda: target.rows, lambda: None, TickingClock()
+            lambda steps: kind(target, steps),
+            lambda: target.rows,
+            lambda: None,
+            TickingClock(),
+            UNFIT,
         )
 
     return make
@@ -29,10 +36,10 @@ def test_a_sink_that_fulfils_its_contract_passes() -> None:
 class MarkerLater(MemorySink):
     """Stores the marker after the rows."""
 
-    def write(self, batch: Batch, deadline: Deadline) -> None:
+    def write(self, batch: Batch, refuse: Refuse, deadline: Deadline) -> None:
         """In two steps."""
         before = self.target.marker
-        super().write(batch, deadline)
+        super().write(batch, refuse, deadline)
         after, self.target.marker = self.target.marker, before
         self.step()
         self.target.marker = after
@@ -41,21 +48,21 @@ class MarkerLater(MemorySink):
 class MarkerFirst(MemorySink):
     """Stores the rows after the marker."""
 
-    def write(self, batch: Batch, deadline: Deadline) -> None:
+    def write(self, batch: Batch, refuse: Refuse, deadline: Deadline) -> None:
         """In two steps."""
         before, self.target.marker = self.target.marker, batch.marker
         self.step()
         self.target.marker = before
-        super().write(batch, deadline)
+        super().write(batch, refuse, deadline)
 
 
 class Shared(MemorySink):
     """Lets two write."""
 
-    def write(self, batch: Batch, deadline: Deadline) -> None:
+    def write(self, batch: Batch, refuse: Refuse, deadline: Deadline) -> None:
         """Also if another one has opened the target."""
         self.target.writer = self
-        super().write(batch, deadline)
+        super().write(batch, refuse, deadline)
 
 
 class Forgetting(MemorySink):
@@ -65,6 +72,17 @@ class Forgetting(MemorySink):
         """As if the target were empty."""
         super().open(deadline)
         return None
+
+
+class RefusingLater(MemorySink):
+    """Refuses a row after the batch is stored."""
+
+    def write(self, batch: Batch, refuse: Refuse, deadline: Deadline) -> None:
+        """In two steps."""
+        later: list[RefusedChange] = []
+        super().write(batch, later.extend, deadline)
+        self.step()
+        refuse(later)
 
 
 class Stepless(MemorySink):
@@ -82,6 +100,7 @@ class Stepless(MemorySink):
         (MarkerFirst, "(1, 4)"),
         (Shared, "(3)"),
         (Forgetting, "(2)"),
+        (RefusingLater, "(7)"),
         (Stepless, "tries nothing"),
     ],
 )

@@ -10,7 +10,15 @@ import pytest
 
 from connectors.catalogue import Context
 from connectors.conformance.crashing import Steps
-from connectors.conformance.sinks import BATCHES, WITHIN_S, SinkWorld, batch, check_sink
+from connectors.conformance.sinks import (
+    BATCHES,
+    WITHIN_S,
+    SinkWorld,
+    accept_all,
+    batch,
+    check_sink,
+    rows,
+)
 from connectors.files.disk import LocalDisk
 from connectors.files.options import JSON_LINES, PARQUET
 from connectors.files.sink import FORMAT, FilesSink, make
@@ -20,7 +28,7 @@ from pipeline.clock import Deadline
 from pipeline.errors import BrokenInvariantError, InputError, NewerFormatError, RetryError
 from schemas.avro import parse
 from schemas.json_value import JsonObject
-from tests.unit.connectors.twins import TickingClock
+from tests.unit.connectors.twins import NAME, TickingClock
 
 SCHEMA = parse(
     '{"type": "record", "name": "R", "fields": [{"name": "n", "type": "long"},'
@@ -146,14 +154,14 @@ def test_a_folder_of_this_machine_is_like_the_one_in_memory(tmp_path: Path) -> N
     world = local(tmp_path / "made" / "here")
     sink = world.open(Steps())
     assert sink.open(deadline()) is None
-    sink.write(batch(1), deadline())
-    sink.write(Batch((), batch(2).marker), deadline())
+    sink.write(batch(1), accept_all, deadline())
+    sink.write(Batch((), batch(2).marker), accept_all, deadline())
     sink.close()
     folder = tmp_path / "made" / "here"
     assert {path.name for path in folder.iterdir()} == {".medusa", "part-0000000001.jsonl"}
     assert {path.name for path in (folder / ".medusa").iterdir()} == {"lock", "marker.json"}
     assert world.open(Steps()).open(deadline()) == batch(2).marker
-    assert len(world.stored()) == len(batch(1).rows)
+    assert len(world.stored()) == len(rows(1))
 
 
 def test_a_lock_that_is_held_is_awaited(tmp_path: Path) -> None:
@@ -229,6 +237,6 @@ def test_columns_of_parquet_have_types() -> None:
 def test_wrong_options_are_named(tmp_path: Path) -> None:
     """With what would be right; a sink needs a schema."""
     with pytest.raises(InputError, match="one of jsonl, parquet"):
-        make({"folder": ".", "format": "csv"}, Context(tmp_path, TickingClock(), SCHEMA))
+        make({"folder": ".", "format": "csv"}, Context(tmp_path, TickingClock(), SCHEMA, NAME))
     with pytest.raises(BrokenInvariantError):
-        make({"folder": ".", "format": "jsonl"}, Context(tmp_path, TickingClock(), None))
+        make({"folder": ".", "format": "jsonl"}, Context(tmp_path, TickingClock(), None, NAME))

@@ -14,7 +14,7 @@ from pipeline.errors import InputError, UnavailableError
 from pipeline.ids import Millis
 from schemas.avro import parse
 from schemas.json_value import Json, JsonObject
-from tests.unit.connectors.twins import TickingClock
+from tests.unit.connectors.twins import NAME, TickingClock
 
 SCHEMA = parse(
     '{"type": "record", "name": "R", "fields": [{"name": "n", "type": "long"},'
@@ -39,7 +39,7 @@ class LaterClock(TickingClock):
 
 def source(below: Path, options: JsonObject, ahead_s: float = 0.0, **others: Json) -> FilesSource:
     """A source of files."""
-    return make({**options, **others}, Context(below, LaterClock(ahead_s), SCHEMA))
+    return make({**options, **others}, Context(below, LaterClock(ahead_s), SCHEMA, NAME))
 
 
 class Follower:
@@ -256,4 +256,4 @@ def test_wrong_options_are_named(tmp_path: Path, options: JsonObject, says: str)
 def test_a_missing_option_is_named(tmp_path: Path) -> None:
     """Folder, pattern and format have no defaults."""
     with pytest.raises(InputError, match="missing"):
-        make({"folder": "."}, Context(tmp_path, TickingClock(), None))
+        make({"folder": "."}, Context(tmp_path, TickingClock(), None, NAME))

@@ -2,14 +2,15 @@ import pytest
 
 from brokers.kafka_interface import BEGINNING
 from brokers.memory_kafka.cluster import MemoryKafka
-from brokers.records import NewTopicSpec
+from brokers.records import KafkaRecord, NewTopicSpec
 from connectors.conformance.sources import NAMES, SCHEMA_ID, TOPIC
 from connectors.running.sink_runner import SinkRunner
-from connectors.sink import Batch
+from connectors.sink import Batch, Refuse, Removal, Result
 from connectors.source import Limit
 from pipeline.clock import Deadline
 from pipeline.errors import FencedError, RefusedError, RetryError
 from pipeline.lanes.dead_letters import PREFIX
+from pipeline.lanes.result_headers import CORRECTION, RESULT_ID
 from schemas.codec import encode
 from schemas.wire import join
 from tests.unit.connectors.twins import SCHEMA, MemorySink, MemoryTarget, TickingClock
@@ -45,6 +46,14 @@ def runner(kafka: MemoryKafka, sink: MemorySink, limit: int = 100) -> SinkRunner
     )
 
 
+def letters_of(kafka: MemoryKafka) -> list[KafkaRecord]:
+    """All dead letters."""
+    with kafka.reader(1) as reader:
+        ends = kafka.end_offsets([NAMES.dead_letters])
+        reader.assign({NAMES.dead_letters: {0: BEGINNING}})
+        return list(reader.read_to(ends))
+
+
 def test_rows_arrive_with_a_marker(kafka: MemoryKafka) -> None:
     """In batches; nothing new is no batch."""
     send(kafka, *range(10))
@@ -77,9 +86,9 @@ def test_a_later_run_goes_on_behind_the_marker(kafka: MemoryKafka) -> None:
 class Silent(MemorySink):
     """Stores a batch, and does not answer."""
 
-    def write(self, batch: Batch, deadline: Deadline) -> None:
+    def write(self, batch: Batch, refuse: Refuse, deadline: Deadline) -> None:
         """It is not known whether it is stored."""
-        super().write(batch, deadline)
+        super().write(batch, refuse, deadline)
         raise RetryError("no answer")
 
 
@@ -107,10 +116,7 @@ def test_what_cannot_be_decoded_becomes_a_dead_letter(kafka: MemoryKafka) -> Non
     run.start()
     assert run.step().records == 1
     assert run.step().records == 0
-    with kafka.reader(1) as reader:
-        ends = kafka.end_offsets([NAMES.dead_letters])
-        reader.assign({NAMES.dead_letters: {0: BEGINNING}})
-        (letter,) = reader.read_to(ends)
+    (letter,) = letters_of(kafka)
     headers = dict(letter.headers)
     assert (letter.key, letter.value, headers["kept"]) == (b"key", b"no Avro", b"1")
     assert headers[f"{PREFIX}reason"] == b"not-decoded"
@@ -130,3 +136,37 @@ def test_a_topic_that_was_made_again_is_refused(kafka: MemoryKafka) -> None:
     kafka.create_topics((NewTopicSpec(TOPIC, 2, 1),))
     with pytest.raises(RefusedError, match="another topic of this name"):
         run.start()
+
+
+def test_results_have_their_ids_and_removals_are_handed_over(kafka: MemoryKafka) -> None:
+    """A record without an id has its place as one; only a correction without a value removes."""
+    value = join(SCHEMA_ID, encode(SCHEMA, {"n": 1}))
+    kafka.append(TOPIC, b"a", value)
+    kafka.append(TOPIC, b"a", value, headers=((RESULT_ID, b"x"),))
+    kafka.append(TOPIC, b"a", value, headers=((RESULT_ID, b"x"), (CORRECTION, b"1")))
+    kafka.append(TOPIC, b"a", None, headers=((RESULT_ID, b"x"), (CORRECTION, b"2")))
+    kafka.append(TOPIC, b"a", None, headers=((RESULT_ID, b"x"),))
+    sink = MemorySink(MemoryTarget())
+    run = runner(kafka, sink)
+    run.start()
+    passed = run.step()
+    assert (passed.records, passed.refused) == (4, 1)
+    first, *others = sink.target.changes
+    assert first.id == f"{TOPIC}/{first.partition}/0"
+    assert [one.id for one in others] == ["x"] * 3
+    assert [isinstance(one, Result) and one.corrects for one in others] == [False, True, False]
+    assert isinstance(others[2], Removal)
+
+
+def test_a_row_that_the_target_refuses_becomes_a_dead_letter(kafka: MemoryKafka) -> None:
+    """Its record byte for byte, with the reason of the sink; the others are stored."""
+    send(kafka, 1, 2, 3)
+    target = MemoryTarget(refuses={"n": 2})
+    run = runner(kafka, MemorySink(target))
+    run.start()
+    passed = run.step()
+    assert (passed.records, passed.refused) == (2, 1)
+    assert sorted(str(row["n"]) for row in target.rows) == ["1", "3"]
+    (letter,) = letters_of(kafka)
+    assert letter.value == join(SCHEMA_ID, encode(SCHEMA, {"n": 2}))
+    assert dict(letter.headers)[f"{PREFIX}reason"] == b"unfit"
