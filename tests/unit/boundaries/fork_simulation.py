@@ -270,7 +270,7 @@ class Forks:
         at_ms = SteadyMillis(now)
         self.watch = look(self.watch, self.stable.time, self.stable.ends, at_ms, self.awaited())
         found = held(self.watch)
-        happened = self.offered() if self._reads_early else None
+        happened = self.offered() if reads_early(self.phase, by_time=self._waits) else None
         if happened is None:
             happened = next_event(self.phase, self.watch, found, self.availability, HOW)
         if self.phase is ForkPhase.PREPARING and now >= self.ready_ms:
@@ -290,8 +290,8 @@ class Forks:
             self._steer(self.fork, happened, at_ms)
 
     @property
-    def _reads_early(self) -> bool:
-        return reads_early(self.phase, by_time=self.stable.time.profile.shape.waits)
+    def _waits(self) -> bool:
+        return self.stable.time.profile.shape.waits
 
     def _steer(self, fork: Query, happened: ForkEvent | None, at_ms: SteadyMillis) -> None:
         if happened is ForkEvent.EXPIRED:
@@ -333,8 +333,7 @@ class Forks:
         self.fork = self.started(waiting, now)
         self.fork.last = LastBatch(self.fork.marker.end)
         self.fork.answer(ends)
-        waits = self.stable.time.profile.shape.waits
-        self.publishing, self.refused_ms = Publishing(waits=waits), NOTHING_MS
+        self.publishing, self.refused_ms = Publishing(waits=self._waits), NOTHING_MS
         self.ready_ms, self.own = now + HOW.ready_ms, Watch(X_MS)
         self.generation = following(self.settling.newest, self.epoch)
 
@@ -357,8 +356,7 @@ class Forks:
             for one in released
         ]
         cut_ms = max((one.cut_ms for one in self.fork.time.taken.values()), default=None)
-        waits = self.stable.time.profile.shape.waits
-        limit_ms = None if waits else boundary_ms or NOTHING_MS
+        limit_ms = None if self._waits else boundary_ms or NOTHING_MS
         due = self.publishing.due(made, limit_ms, cut_ms)
         registered = self.settling.register(due)
         self.topic += registered.accepted
