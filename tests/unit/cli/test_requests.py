@@ -18,9 +18,9 @@ Caller = Callable[..., Any]
 @pytest.mark.parametrize(
     ("arguments", "requests"),
     [
-        (("status",), 9),
-        (("status", "net0"), 9),
-        (("node", "list"), 8),
+        (("status",), 12),
+        (("status", "net0"), 12),
+        (("node", "list"), 10),
         (("get", "net0"), 2),
         (("history", "net0"), 2),
     ],

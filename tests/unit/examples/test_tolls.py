@@ -67,7 +67,10 @@ def test_the_variant_has_a_bound_everywhere_and_tolls_as_an_output(tmp_path: Pat
     network = load(tmp_path, with_bound(toll_document()))
     fragments = planner.plan(network, ParticipantId("local")).fragments
     assert {f.availability for f in fragments} == {Availability(BOUND_MS, Policy.PROCESS)}
-    assert {f.output.topic for f in fragments if f.may_be_tentative} == {"tolls"}
+    assert {f.output.topic for f in fragments if f.may_be_tentative} == {
+        "toll-notifications",
+        "tolls",
+    }
     sources = [source for f in fragments for source in f.inputs]
     silences = {one.silence for one in sources if isinstance(one, ExternalStream)}
     assert silences == {Silence.MISSING}
