@@ -32,18 +32,18 @@ def folded(changes: Sequence[Change], key: Sequence[str]) -> Folded:
         key: the fields that make the key of a row; none: its id is the key.
     """
     rows: dict[tuple[Json, ...], Result] = {}
-    key_of: dict[str, tuple[Json, ...]] = {}
+    keys_of: dict[str, dict[tuple[Json, ...], None]] = {}
     removed: dict[str, None] = {}
     for change in changes:
         if isinstance(change, Removal) or change.corrects:
             removed[change.id] = None
-            before = key_of.pop(change.id, None)
-            if before is not None and rows[before].id == change.id:
-                del rows[before]
+            for value in keys_of.pop(change.id, ()):
+                if (row := rows.get(value)) is not None and row.id == change.id:
+                    del rows[value]
         if isinstance(change, Result):
             value = tuple(change.fields.get(name) for name in key) if key else (change.id,)
             rows[value] = change
-            key_of[change.id] = value
+            keys_of.setdefault(change.id, {})[value] = None
     return Folded(tuple(removed), tuple(rows.values()))
 
 

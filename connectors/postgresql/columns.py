@@ -77,6 +77,8 @@ def check_key(key: Sequence[str], columns: Sequence[Column]) -> None:
             raise SchemaError(f"the schema of the topic has no field {name}", place="by")
         if types[name] == ANYTHING:
             raise SchemaError(f"the field {name} has parts, and cannot be a key", place="by")
+        if types[name] == BYTES:
+            raise SchemaError(f"the field {name} is binary, and cannot be a key", place="by")
 
 
 def as_json(rows: Sequence[Result], columns: Sequence[Column]) -> str:

@@ -107,7 +107,7 @@ class Database:
                     for statement, parameters in statements:
                         self._connection.execute(statement, parameters)
             except psycopg.Error as error:
-                if not refuses_row(error.sqlstate):
+                if not refuses_row(error):
                     raise
                 return about(error)
         return None

@@ -17,18 +17,20 @@ from pipeline.errors import (
     UnavailableError,
 )
 
-_ROW: Final = ("21", "22", "23", "44", "P0")
+_ROW: Final = ("21", "22", "23", "44", "54", "P0")
 """Classes of errors that come from the values of a row: cardinality (two rows with one key by the
-collation of the table), data, constraints, views with a check, triggers."""
+collation of the table), data, constraints, views with a check, limits (a key too long for its
+index), triggers."""
 _AGAIN: Final = ("40", "55006", "55P03", "57014", "42P07", "23505")
 """A lost race, a lock or a statement that took too long, or a table that another run makes."""
 _UNAVAILABLE: Final = ("08", "53", "57", "58", "XX")
 _RIGHTS: Final = ("28", "42501")
 
 
-def refuses_row(code: str | None) -> bool:
-    """Whether an error with a code concerns the values of a row."""
-    return code is not None and code.startswith(_ROW)
+def refuses_row(error: psycopg.Error) -> bool:
+    """Whether an error concerns the values of a row: of the server, or of what cannot be sent."""
+    code = error.sqlstate
+    return isinstance(error, psycopg.DataError) if code is None else code.startswith(_ROW)
 
 
 def about(error: psycopg.Error) -> str:

@@ -176,9 +176,9 @@ class SinkRunner:
         named = headers.get(RESULT_ID)
         corrects = CORRECTION in headers
         id_ = f"{record.topic}/{record.partition}/{record.offset}"
-        if named is not None:
+        if named:
             id_ = named.decode(errors="backslashreplace")
-        if record.value is None and corrects and named is not None:
+        if record.value is None and corrects and named:
             return Removal(record.partition, record.offset, id_)
         framed = identified(record.value, record.headers, Part.VALUE)
         if isinstance(framed, WireFault):

@@ -115,9 +115,9 @@ def clocks_of(
     """
     lives = {one.node: one.started_at_ms for one in catalog.nodes.of(participant)}
     topic = heartbeats_topic(participant)
-    if not lives or topics.topic_configs((topic,)).get(topic, {}).get(STAMPS) != BY_BROKER:
-        return ()
     try:
+        if not lives or topics.topic_configs((topic,)).get(topic, {}).get(STAMPS) != BY_BROKER:
+            return ()
         began_ms, before = clock.now_ms(), log.last(topic)
         clock.sleep(READ_S)
         records = log.newest(topic, RECORDS_EACH * len(lives))

@@ -51,6 +51,8 @@ class Publishing:
             return []
         if not self._waits:
             self.begins_ms = cut_ms
+        if not made and limit_ms is not None and self._holds_later_than(limit_ms):
+            return []
         found = sorted((*self._held, *made), key=lambda one: one.timestamp_ms)
         if limit_ms is None:
             self._held = []
@@ -62,3 +64,7 @@ class Publishing:
                 hint="stable results are not affected; the fork is begun again later",
             )
         return found[: len(found) - len(self._held)]
+
+    def _holds_later_than(self, limit_ms: int) -> bool:
+        """Whether all held results, of which the first is the earliest, are later."""
+        return not self._held or self._held[0].timestamp_ms > limit_ms

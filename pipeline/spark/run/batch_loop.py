@@ -69,8 +69,8 @@ class BatchLoop:
         clock: for the time of a planned batch.
         stop: set when the lane is to stop.
         watch: called about once a second while no query runs.
-        sample: how many of the next records fit into a batch; asked before one that is much larger
-            than the last ones, since their records may be, too.
+        sample: how many of the next records fit into a batch, None if none was sampled; asked
+            before one that is much larger than the last ones, since their records may be, too.
     """
 
     planner: LanePlanner
@@ -80,7 +80,7 @@ class BatchLoop:
     clock: Clock
     stop: threading.Event
     watch: Callable[[], None]
-    sample: Callable[[Positions], int]
+    sample: Callable[[Positions], int | None]
 
     def begin(self, lowered: Lowered, folder: Path, limits: Limits, *, planned: bool) -> None:
         """Begin a query: wait for its first batch, and write the plan into its checkpoint.

@@ -46,7 +46,7 @@ class BatchSizer:
     clock: Clock
 
     def records_at_once(self, start: Positions) -> int | None:
-        """Maximum number of records in a batch from some positions on; None: there is none yet.
+        """Maximum number of records in a batch from some positions on; None: none was sampled.
 
         Partitions that cannot be reached are not sampled.
 
@@ -61,9 +61,10 @@ class BatchSizer:
         if not found:
             return None
         with self.kafka.reader(READ_TIMEOUT_S, fetch_wait_ms=FETCH_WAIT_RANGE_MS) as reader:
-            return records_at_once(
+            sizes = [
                 size for place in found for size in self._sizes(reader, by_topic(place, topics))
-            )
+            ]
+        return records_at_once(sizes) if sizes else None
 
     def _sizes(self, reader: RecordReader, place: Ends) -> Iterator[float]:
         """The mean size of the sampled records of each partition."""
@@ -116,12 +117,17 @@ class BatchLimit:
 
     def at(self, start: Positions) -> int:
         """The limit from some positions on; raises as `BatchSizer.records_at_once` does."""
+        sampled = self.sample(start)
+        return self._most if sampled is None else sampled
+
+    def sample(self, start: Positions) -> int | None:
+        """The same; None: no record was sampled, since there is none yet, or none was answered."""
         start = {
             at: offset for at, offset in start.items() if offset or at.topic not in self._offered
         }
         if self._cached is None or self._cached[0] != start:
             sampled = self._sizer.records_at_once(start)
             if sampled is None:
-                return self._most
+                return None
             self._cached = start, min(sampled, self._most)
         return self._cached[1]

@@ -154,8 +154,9 @@ class LaneForks:
 
     def finished(self, marker: CommitMarker, elapsed_ms: int) -> None:
         """Take in a committed marker of the lane, and how long its batch took."""
+        if marker.batch not in self._markers:  # else event time was passed on without a batch
+            self._measured = self._measured.with_latency(elapsed_ms)
         self._keep(marker)
-        self._measured = self._measured.with_latency(elapsed_ms)
 
     def request_stop(self) -> None:
         """Publish nothing more, and let the fork end; does not wait. Thread-safe."""

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from brokers.records import Ends
@@ -172,7 +173,7 @@ class QueryMeter:
             if not self._group:
                 self._begin(engine)
             now_ns = self._clock()
-        except Py4JError as error:  # Java is gone, which the lane notices
+        except (Py4JError, PySparkException) as error:  # Java is gone, which the lane notices
             _log.debug("the Java thread of a query is not metered: %s", error)
             return
         spent_ns, self._noted_ns = now_ns - self._noted_ns, now_ns

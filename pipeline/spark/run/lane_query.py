@@ -143,7 +143,7 @@ class LaneQuery:
                 clock=host.clock,
                 stop=self.stop,
                 watch=watch,
-                sample=self.limit.at,
+                sample=self.limit.sample,
             )
             begun = _Run(folder, sink, loop.answer, watch)
             self._run_batches(lowered, begun, loop, silent, planned=planned, running=running)

@@ -16,7 +16,7 @@ from brokers.kafka_interface import (
 )
 from brokers.records import Ends
 from pipeline.clock import Clock, Deadline, steady_ms
-from pipeline.errors import MedusaError
+from pipeline.errors import MedusaError, RetryError, UnavailableError
 from pipeline.ids import Offset, SteadyMillis
 from pipeline.markers.positions import InputPartition, Positions, by_topic
 from pipeline.spark.run.lane_planner import LanePlanner
@@ -28,7 +28,7 @@ AGAIN_MS: Final = 1_000
 """When those that were found are asked again: a new leader may be elected by then. Then after twice
 the time, up to `EVERY_MS`."""
 EVERY_MS: Final = 10_000
-_READ_S: Final = 10.0
+_READ_S: Final = 1.0
 _POLL_S: Final = 0.1
 _RECORDS: Final = 50
 
@@ -91,9 +91,12 @@ class SilentPartitions:
                 self._pause_ms, self._asked_ms = min(2 * self._pause_ms, EVERY_MS), now_ms
                 self._ask(self._from)
             unanswered = self._unanswered(self._from, 0.0)
-        except MedusaError as error:
+        except (RetryError, UnavailableError) as error:
             self._failed(error)
             return
+        except MedusaError as error:  # it has answered: the query reports what is lost or forbidden
+            self._failed(error)
+            unanswered = {}
         if unanswered.keys() != self._from.keys():
             self._leave_out(unanswered)
 

@@ -1,6 +1,6 @@
 from collections.abc import Sequence
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from connectors.postgresql.changes import Folded, apply, folded
@@ -66,6 +66,15 @@ def at_once(rows: Rows, what: Folded, key: Sequence[str]) -> Rows:
     return found
 
 
+@example(
+    [],
+    [
+        result(0, "a", "x", corrects=False),
+        result(1, "a", "x", corrects=False),
+        Removal(*PLACE, "a"),
+    ],
+    ("n",),
+)
 @given(changes, changes, keys)
 def test_folded_changes_are_those_made_one_by_one(
     before: list[Change], batch: list[Change], key: tuple[str, ...]

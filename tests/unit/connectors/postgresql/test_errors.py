@@ -61,8 +61,8 @@ def test_errors_of_connecting_say_what_to_do(text: str, kind: type[MedusaError])
 
 
 def test_errors_of_values_refuse_a_row() -> None:
-    """And no others; a lost connection has no code."""
-    codes = (errors.NotNullViolation.sqlstate, errors.NumericValueOutOfRange.sqlstate)
-    assert all(refuses_row(code) for code in codes)
-    assert not refuses_row(errors.UndefinedTable.sqlstate)
-    assert not refuses_row(None)
+    """Of the server, or of a value that cannot be sent; a lost connection has no code."""
+    of_row = (errors.NotNullViolation(), errors.NumericValueOutOfRange())
+    assert all(map(refuses_row, (*of_row, errors.ProgramLimitExceeded(), psycopg.DataError("NUL"))))
+    assert not refuses_row(errors.UndefinedTable())
+    assert not refuses_row(psycopg.OperationalError("the connection is lost"))

@@ -48,7 +48,8 @@ def test_limits_without_a_sample_trust_few_records() -> None:
     limit = BatchLimit(cast("BatchSizer", sizer), bounded(None))
     empty = limit.limits(positions(SPEED, 0), 200)
     assert empty == Limits(RECORDS_PER_BATCH, 200).before_samples()
+    assert limit.sample(positions(SPEED, 0)) is None
     sizer.is_empty = False
-    assert limit.limits(positions(SPEED, 1), 200) == Limits(2, 200)
+    assert limit.limits(positions(SPEED, 1), 200) == Limits(3, 200)
     sizer.is_empty = True
     assert limit.limits(positions(SPEED, 5), 0) == Limits(RECORDS_PER_BATCH)

@@ -4,14 +4,14 @@ from collections.abc import Iterable
 
 import pytest
 
-from brokers.kafka_interface import FETCH_WAIT_MS, Isolation, Place
+from brokers.kafka_interface import FETCH_WAIT_MS, Isolation, OffsetGoneError, Place
 from brokers.memory_kafka.cluster import MemoryKafka
 from brokers.memory_kafka.reader import MemoryReader
 from brokers.records import Ends as EndsOf
 from pipeline.boundaries.ends import Ends
 from pipeline.boundaries.next_batch import Batch, Limits
 from pipeline.clock import steady_ms
-from pipeline.errors import UnavailableError
+from pipeline.errors import MedusaError, UnavailableError
 from pipeline.ids import Offset
 from pipeline.spark.run.lane_planner import LanePlanner
 from pipeline.spark.run.silent_partitions import AGAIN_MS, EVERY_MS, WITHIN_S, SilentPartitions
@@ -63,6 +63,7 @@ class Kafka(MemoryKafka):
         super().__init__(TwinClock())
         self.silent = frozenset(silent)
         self.away = False
+        self.error: MedusaError | None = None
         self.readers = 0
         self.last: Reader | None = None
         create(self, CARS.topic, partitions=2)
@@ -82,6 +83,8 @@ class Kafka(MemoryKafka):
         self.readers += 1
         if self.away:
             raise UnavailableError("no broker answers")
+        if self.error is not None:
+            raise self.error
         found = Reader(self, timeout_s, isolation)
         found.silent = self.silent
         self.last = found
@@ -198,6 +201,16 @@ def test_what_is_left_out_remains_so_while_kafka_does_not_answer() -> None:
     world.silent.find(READ.end, positions(CARS, 4, 2))
     assert world.planned() == (4, 2)
     world.kafka.away, world.kafka.silent = False, frozenset()
+    world.clock.sleep(EVERY_MS / 1_000)
+    world.silent.poll()
+    assert world.planned() == (4, 5)
+
+
+def test_a_partition_that_answers_with_an_error_is_read_on() -> None:
+    """Such as one whose records retention has removed: the query reports what is lost."""
+    world = World(Kafka([SILENT]))
+    world.silent.find(READ.end, THERE)
+    world.kafka.error = OffsetGoneError("offset 2 was removed")
     world.clock.sleep(EVERY_MS / 1_000)
     world.silent.poll()
     assert world.planned() == (4, 5)
