@@ -20,31 +20,38 @@ class Folded:
     rows: tuple[Result, ...]
 
 
-def folded(changes: Sequence[Change], key: Sequence[str]) -> Folded:
+def folded(changes: Sequence[Change], key: Sequence[str]) -> tuple[Folded, ...]:
     """Changes in their order, as far as the order matters.
 
     A row that takes the place of another one with the same key has its own id from then on, so that
     a later removal of the other one removes nothing. A correction may have another key than the
-    result that it corrects, whose row is removed.
+    result that it corrects, whose row is removed. If that row is of the same changes, and may have
+    taken the place of another one, it has to be stored before it is removed.
 
     Args:
         changes: in their order.
         key: the fields that make the key of a row; none: its id is the key.
+
+    Returns:
+        What is to be done one after the other; one for most changes.
     """
+    done: list[Folded] = []
     rows: dict[tuple[Json, ...], Result] = {}
-    keys_of: dict[str, dict[tuple[Json, ...], None]] = {}
+    stored: set[str] = set()
     removed: dict[str, None] = {}
     for change in changes:
         if isinstance(change, Removal) or change.corrects:
+            if not key:
+                rows.pop((change.id,), None)
+            elif change.id in stored:
+                done.append(Folded(tuple(removed), tuple(rows.values())))
+                rows, stored, removed = {}, set(), {}
             removed[change.id] = None
-            for value in keys_of.pop(change.id, ()):
-                if (row := rows.get(value)) is not None and row.id == change.id:
-                    del rows[value]
         if isinstance(change, Result):
             value = tuple(change.fields.get(name) for name in key) if key else (change.id,)
             rows[value] = change
-            keys_of.setdefault(change.id, {})[value] = None
-    return Folded(tuple(removed), tuple(rows.values()))
+            stored.add(change.id)
+    return (*done, Folded(tuple(removed), tuple(rows.values())))
 
 
 Attempt = Callable[[Sequence[Change]], str | None]

@@ -131,13 +131,13 @@ class PostgresqlSink:
             missing = missing_key(one, key) if isinstance(one, Result) else None
             if missing is not None:
                 return f"the field {missing} of the key is null"
-        found = folded(changes, key)
         statements: list[Statement] = []
-        if found.removed:
-            statements.append((self._sql.remove, {"ids": list(found.removed)}))
-        if found.rows:
-            rows = as_json(found.rows, self._sql.columns)
-            statements.append((self._sql.store, {"rows": rows}))
+        for found in folded(changes, key):
+            if found.removed:
+                statements.append((self._sql.remove, {"ids": list(found.removed)}))
+            if found.rows:
+                rows = as_json(found.rows, self._sql.columns)
+                statements.append((self._sql.store, {"rows": rows}))
         return database.attempt(statements)
 
     def _exists(self, database: Database, name: str) -> bool:
