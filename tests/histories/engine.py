@@ -435,6 +435,8 @@ class NoLimit:
         """A number above the records of any history."""
         return 1_000_000
 
+    sample = at
+
     def limits(self, start: Positions, pace_ms: int) -> "Limits":
         """Those of a lane, of which some batches are small."""
         return Limits(self.at(start), pace_ms)
