@@ -18,7 +18,7 @@ from tests.system.support import READING, WINDOWS, Installation, kill, network_i
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
-A, B = "zone_a", "zone_b"
+A, B, C, D = "zone_a", "zone_b", "zone_c", "zone_d"
 COUNTS = "counts"
 SCHEMAS = {"reading.avsc": READING}
 WITHIN_S = 120.0
@@ -35,7 +35,7 @@ INSIDE = (
     WINDOWS.replace("outputs:", "  shown: {{filter: counts, where: n > 0{box}}}\noutputs:")
     .replace("outputs: {{counts:", "outputs: {{shown:")
     .rstrip()
-    + "\nplacement: {{nodes: zone=a}}\n"
+    + "\nplacement: {{nodes: zone=c}}\n"
 )
 """Windows, and a filter behind them in the same fragment, which may be placed elsewhere."""
 SHOWN = "shown"
@@ -46,7 +46,18 @@ Nodes = dict[str, Child]
 @pytest.fixture(scope="module")
 def nodes(medusa: Installation) -> Iterator[Nodes]:
     """Two nodes, with one label each."""
-    processes = {name: medusa.start_node(name, {"labels": f"zone={name[-1]}"}) for name in (A, B)}
+    yield from labelled(medusa, A, B)
+
+
+@pytest.fixture
+def two_more(medusa: Installation) -> Iterator[Nodes]:
+    """Two others, of which no test before has drained or ended one."""
+    yield from labelled(medusa, C, D)
+
+
+def labelled(medusa: Installation, *names: str) -> Iterator[Nodes]:
+    """Nodes with the last letters of their names as labels, up until the iteration ends."""
+    processes = {name: medusa.start_node(name, {"labels": f"zone={name[-1]}"}) for name in names}
     try:
         for name, process in processes.items():
             medusa.await_node(name, process)
@@ -151,12 +162,13 @@ def test_a_fragment_moves_to_where_it_is_placed(medusa: Installation, nodes: Nod
 
 
 @pytest.mark.usefixtures("nodes")
+@pytest.mark.usefixtures("two_more")
 def test_a_box_inside_a_fragment_runs_on_another_node_and_comes_back(
     medusa: Installation,
 ) -> None:
     """Its fragment has a state. With what the plan asks for, each result is there once."""
     name = "inside"
-    whole, cut = (INSIDE.format(name=name, box=box) for box in ("", ", placement: {nodes: zone=b}"))
+    whole, cut = (INSIDE.format(name=name, box=box) for box in ("", ", placement: {nodes: zone=d}"))
     medusa.deploy(whole, SCHEMAS)
     medusa.await_state(name, SHOWN, LaneState.RUNNING)
     send(medusa, name, range(40))
@@ -166,7 +178,7 @@ def test_a_box_inside_a_fragment_runs_on_another_node_and_comes_back(
     (arrow,) = medusa.compared(cut, SCHEMAS, choices).changes.arrows
     assert (arrow.writer, arrow.reader, arrow.is_new) == (COUNTS, SHOWN, True)
     medusa.deploy(cut, SCHEMAS, choices)
-    for fragment, node in ((COUNTS, A), (SHOWN, B)):
+    for fragment, node in ((COUNTS, C), (SHOWN, D)):
         medusa.await_state(name, fragment, LaneState.RUNNING)
         medusa.wait_for(
             lambda at=fragment, on=node: (
@@ -187,4 +199,4 @@ def test_a_box_inside_a_fragment_runs_on_another_node_and_comes_back(
     await_windows(medusa, name, 90, WITHIN_S)
     found = owner(medusa, name, SHOWN)
     assert found is not None
-    assert found.node == A
+    assert found.node == C

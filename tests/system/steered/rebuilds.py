@@ -41,6 +41,7 @@ from pipeline.spark.query.readers import (
     read_options,
     starting_at,
 )
+from pipeline.spark.run.lane_meters import LaneMeters
 from pipeline.spark.run.planned_batch import plan_first_batch, plan_next_batch
 from pipeline.spark.run.query_runner import Driver, Query, QueryRunner
 from pipeline.spark.run.rebuild import Rebuilding
@@ -298,6 +299,7 @@ class Spark:
             clock=SimpleNamespace(now_ms=lambda: NOW, monotonic_s=time.monotonic),
             report=reports.append,
             resolver=None,
+            meters=LaneMeters(),
         )
         stop = threading.Event()
         return RebuildQuery(
