@@ -30,7 +30,7 @@ boxes:
     compute: {n: count(*)}
 outputs: {counts: {topic: early-out, availability: 4s}}
 """
-CHAIN = """
+HEAD = """
 network: early
 availability: 4s
 streams:
@@ -40,6 +40,10 @@ streams:
     event_time: at
     lateness: 0s
     partitions: 2
+"""
+CHAIN = (
+    HEAD
+    + """\
 boxes:
   counts:
     aggregate: readings
@@ -55,16 +59,10 @@ outputs:
   counts: {topic: early-counts}
   totals: {topic: early-out}
 """
-ROWS = """
-network: early
-availability: 4s
-streams:
-  readings:
-    topic: early-in
-    schema: reading.avsc
-    event_time: at
-    lateness: 0s
-    partitions: 2
+)
+ROWS = (
+    HEAD
+    + """\
 boxes:
   counts:
     aggregate: readings
@@ -79,16 +77,10 @@ outputs:
   counts: {topic: early-counts}
   firsts: {topic: early-out}
 """
-LONG = """
-network: early
-availability: 4s
-streams:
-  readings:
-    topic: early-in
-    schema: reading.avsc
-    event_time: at
-    lateness: 0s
-    partitions: 2
+)
+LONG = (
+    HEAD
+    + """\
 boxes:
   counts:
     aggregate: readings
@@ -109,6 +101,7 @@ outputs:
   some: {topic: early-counts}
   totals: {topic: early-out}
 """
+)
 WITHIN_S = 120.0
 SENSORS = ("left", "right")
 

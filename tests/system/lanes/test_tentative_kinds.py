@@ -13,21 +13,14 @@ from pipeline.ids import TopicId, TopicName
 from pipeline.lanes.result_headers import RESULT_ID
 from pipeline.tentative.records import DoneMark, TentativeRecord, TentativeResult, Undo, decode
 from tests.system.support import Installation
-from tests.system.tentative import Early
+from tests.system.tentative import HEAD, Early
 
 pytestmark = [pytest.mark.system, pytest.mark.usefixtures("node"), pytest.mark.timeout(500)]
 
 AWAY_S = 20.0
-DOCUMENT = """
-network: early
-availability: 4s
-streams:
-  readings:
-    topic: early-in
-    schema: reading.avsc
-    event_time: at
-    lateness: 0s
-    partitions: 2
+DOCUMENT = (
+    HEAD
+    + """\
 boxes:
   counts: {aggregate: readings, window: 1s, by: [sensor], compute: {n: count(*)}}
   more: {aggregate: readings, window: 1s, by: [sensor], compute: {n: count(value)}}
@@ -46,6 +39,7 @@ outputs:
   parts: {topic: early-parts}
   totals: {topic: early-out}
 """
+)
 
 
 @pytest.fixture
