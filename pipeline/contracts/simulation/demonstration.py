@@ -175,14 +175,14 @@ def _price(seller: PartyId) -> Price:
     return Price(Currency("EUR"), fixed, Decimal(LEVELS.delta(1)).quantize(_PLACES))
 
 
-def told(found: Demonstration) -> str:
+def explained(found: Demonstration) -> str:
     """The demonstration as text: what happens, and each decision with its reasons."""
     lines: list[str] = []
     for chapter in found.chapters:
         lines.append(f"{chapter.number}. {chapter.at_s} s: {chapter.text}")
         lines += [
             f"   {one.at_ms / 1_000:.1f} s  {one.explained()}" for one in chapter.decisions
-        ] or ["   nobody gains by a move"]
+        ] or ["   no participant gains by a move"]
         loads = ", ".join(f"{party} {units:.0f}" for party, units in chapter.loads.items())
         lines.append(f"   load units then: {loads}")
     return "\n".join(lines)

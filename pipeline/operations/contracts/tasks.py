@@ -27,8 +27,8 @@ class Needs:
 
     Args:
         privacy: of the data that it reads.
-        availability_ms: longest interruption that it stands; None: any.
-        delay_ms: longest delay of its results that it stands; None: any.
+        availability_ms: longest interruption that it tolerates; None: any.
+        delay_ms: longest delay of its results that it tolerates; None: any.
     """
 
     privacy: Privacy

@@ -29,8 +29,8 @@ _CLASSES = tuple(one.name.lower() for one in Privacy)
     show_default=True,
     help="How sensitive the data are that it reads.",
 )
-@click.option("--availability", metavar="TIME", help="The longest interruption that it stands.")
-@click.option("--delay", metavar="TIME", help="The longest delay of its results that it stands.")
+@click.option("--availability", metavar="TIME", help="The longest interruption that it tolerates.")
+@click.option("--delay", metavar="TIME", help="The longest delay of its results that it tolerates.")
 @trust_option
 @with_session
 def command(

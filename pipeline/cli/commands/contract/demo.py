@@ -7,7 +7,7 @@ import click
 
 from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
-from pipeline.contracts.simulation.demonstration import Demonstration, demonstrate, drawn, told
+from pipeline.contracts.simulation.demonstration import Demonstration, demonstrate, drawn, explained
 from schemas.json_value import JsonObject
 
 
@@ -28,7 +28,7 @@ def command(session: Session, *, seed: int, svg: Path | None) -> None:
     found = demonstrate(random.Random(seed))
     if svg is not None:
         svg.write_text(drawn(found), "utf-8")
-    session.printer.show(_data(found), told(found))
+    session.printer.show(_data(found), explained(found))
 
 
 def _data(found: Demonstration) -> JsonObject:
